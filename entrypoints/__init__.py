@@ -1,0 +1,1 @@
+"""The doors by which people and programs come in."""

@@ -1,0 +1,1 @@
+"""Experiments, crash matrix, datasets, scorers, benchmarks and reports."""

@@ -1,0 +1,1 @@
+"""The state graph: wiring, routing, and the front door."""

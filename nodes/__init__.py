@@ -1,0 +1,1 @@
+"""One file per node of the graph: state in, update out."""

@@ -1,0 +1,1 @@
+"""Policy decisions by Rego: the shipped bundle and what evaluates it."""
