@@ -1,0 +1,1 @@
+"""The nouns of Checkrein, in order of flow. Standard library and pydantic only."""

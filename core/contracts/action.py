@@ -1,0 +1,119 @@
+"""An action: what the model wants to do, made precise enough to be judged."""
+
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import Field
+
+from checkrein.contracts.codec import Frozen, digest_of
+from checkrein.contracts.context import Trust
+
+
+class SideEffect(StrEnum):
+    """What running a capability can do to the world. Undeclared means IRREVERSIBLE."""
+
+    READ = "READ"
+    REVERSIBLE = "REVERSIBLE"
+    IRREVERSIBLE = "IRREVERSIBLE"
+
+
+class Guarantee(StrEnum):
+    """What the target promises about a repeated send. NONE: sent at most once."""
+
+    COMPARE_AND_SET = "compare_and_set"
+    NONE = "none"
+
+
+class Lookup(StrEnum):
+    """What reading the target back proves. EVENTUAL: absence proves nothing."""
+
+    AUTHORITATIVE = "authoritative"
+    EVENTUAL = "eventual"
+    NONE = "none"
+
+
+class ActionStatus(StrEnum):
+    """Where an action stands. A failed action does not fail the task."""
+
+    PROPOSED = "PROPOSED"
+    VALIDATED = "VALIDATED"
+    AUTHORIZED = "AUTHORIZED"
+    WAITING_APPROVAL = "WAITING_APPROVAL"
+    DENIED = "DENIED"
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    PENDING = "PENDING"
+    UNKNOWN_EFFECT = "UNKNOWN_EFFECT"
+    CANCELLED = "CANCELLED"
+
+
+class PathFact(Frozen):
+    """A path argument, resolved by the harness; policies match `segments`, never raw strings.
+
+    Attributes:
+        param: the argument that held it.
+        segments: the path below the workspace root, split; empty for the root itself.
+        inside: whether it lies inside the workspace once every link is followed.
+        exists: whether something is there.
+        symlink: whether any part of it is a symbolic link.
+    """
+
+    param: str
+    segments: list[str]
+    inside: bool
+    exists: bool
+    symlink: bool
+
+
+class Facts(Frozen):
+    """What the harness derived from the arguments before the policy sees them."""
+
+    paths: list[PathFact] = Field(default_factory=list)
+    bytes: int = Field(default=0, ge=0)
+
+
+class Provenance(Frozen):
+    """Where a proposal came from: the turn's context and the least trusted text in it."""
+
+    turn: int
+    context: str
+    lowest_trust: Trust
+
+
+class Action(Frozen):
+    """One logical action. `action_id` is derived, so computing it again gives the same id.
+
+    Attributes:
+        type: capability@version.
+        args_hash: digest of the canonical arguments.
+        resource: what the capability names as its object, for example file:src/a.py.
+        idempotency_key: the business key under which the target de-duplicates.
+    """
+
+    schema_version: Literal[1] = 1
+    action_id: str
+    attempt_id: str
+    turn: int
+    position: int
+    revision: int = 0
+    call_id: str
+    actor: str
+    type: str
+    args: dict[str, Any]
+    args_hash: str
+    resource: str
+    side_effect_class: SideEffect
+    idempotency_key: str
+    provenance: Provenance
+    status: ActionStatus = ActionStatus.VALIDATED
+
+    @property
+    def capability(self) -> str:
+        """The capability's name without its version."""
+        return self.type.rpartition("@")[0]
+
+
+def operation_hash(action: Action, constraints: dict[str, Any]) -> str:
+    """What a grant and an effect bind: arguments, capability, resource and constraints."""
+    return digest_of([action.args_hash, action.type, action.resource, constraints])

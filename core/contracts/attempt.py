@@ -1,0 +1,108 @@
+"""An attempt: one execution of a task, which is one LangGraph thread."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from checkrein.contracts.codec import Frozen
+
+
+class AttemptStatus(StrEnum):
+    """Where an attempt stands. See ACTIVE, SUSPENDED and TERMINAL."""
+
+    RUNNING = "RUNNING"
+    VERIFYING = "VERIFYING"
+    CANCELLING = "CANCELLING"
+
+    WAITING_FOR_APPROVAL = "WAITING_FOR_APPROVAL"
+    APPROVAL_STALE = "APPROVAL_STALE"
+    WAITING_FOR_EFFECT = "WAITING_FOR_EFFECT"
+    RECONCILE_REQUIRED = "RECONCILE_REQUIRED"
+    WAITING_FOR_USER = "WAITING_FOR_USER"
+    BUDGET_EXHAUSTED = "BUDGET_EXHAUSTED"
+    TURN_STOPPED = "TURN_STOPPED"
+    PAUSED = "PAUSED"
+
+    CANDIDATE_VERIFIED = "CANDIDATE_VERIFIED"
+    FAILED_VERIFICATION = "FAILED_VERIFICATION"
+    POLICY_BLOCKED = "POLICY_BLOCKED"
+    ENVIRONMENT_ERROR = "ENVIRONMENT_ERROR"
+    MODEL_ERROR = "MODEL_ERROR"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing follows."""
+        return self in TERMINAL
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether it waits and can be resumed."""
+        return self in SUSPENDED
+
+
+_S = AttemptStatus
+ACTIVE = frozenset({_S.RUNNING, _S.VERIFYING, _S.CANCELLING})
+"""An owner works, or has died while it worked."""
+SUSPENDED = frozenset(
+    {
+        _S.WAITING_FOR_APPROVAL,
+        _S.APPROVAL_STALE,
+        _S.WAITING_FOR_EFFECT,
+        _S.RECONCILE_REQUIRED,
+        _S.WAITING_FOR_USER,
+        _S.BUDGET_EXHAUSTED,
+        _S.TURN_STOPPED,
+        _S.PAUSED,
+    }
+)
+"""Resumable; no process is needed while it waits."""
+TERMINAL = frozenset(set(AttemptStatus) - ACTIVE - SUSPENDED)
+"""Nothing follows."""
+
+
+class WorkspaceRef(Frozen):
+    """The folder that the attempt works in.
+
+    Attributes:
+        root: absolute path of the folder that effects change.
+        source: the folder that the person named; equal to root for `in_place`.
+        baseline: digest of the folder's content when the attempt began.
+    """
+
+    root: str
+    source: str
+    mode: Literal["copy", "in_place"]
+    baseline: str
+
+
+class Attempt(Frozen):
+    """One execution of a task; not a tool's network retry."""
+
+    schema_version: Literal[1] = 1
+    attempt_id: str
+    task_id: str
+    number: int = Field(ge=1)
+    runtime: str
+    runtime_version: str
+    harness_profile: str
+    model: str
+    workspace_ref: WorkspaceRef
+    policy_profile: str
+    policy_version: str
+    started_at: datetime | None = None
+    status: AttemptStatus = AttemptStatus.RUNNING
+
+
+class Checkpoint(Frozen):
+    """Our own safe point, committed with its events. LangGraph's only tells the graph's place."""
+
+    attempt_id: str
+    state_version: int
+    event_offset: int
+    workspace_ref: str | None
+    pending_effect_ids: list[str] = Field(default_factory=list)
+    context_projection_ref: str | None = None

@@ -1,0 +1,55 @@
+"""An observation: what the model is told about one of its calls."""
+
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import Field
+
+from checkrein.contracts.codec import Frozen
+from checkrein.contracts.context import Trust
+
+
+class ObservationStatus(StrEnum):
+    """How a call ended, as the model sees it."""
+
+    OK = "ok"
+    FAILED = "failed"
+    INVALID = "invalid"
+    DENIED = "denied"
+    REJECTED = "rejected"
+    SKIPPED = "skipped"
+    UNKNOWN = "unknown"
+
+
+class Diagnostics(Frozen):
+    """Why a call did not do what was asked. Code decides by these fields, never by wording."""
+
+    error_type: str
+    retryable: bool = False
+    effect_possible: bool = False
+    advice: str = ""
+
+
+class Observation(Frozen):
+    """The one result of one call. Bounded; the whole result stays readable by original_ref.
+
+    Attributes:
+        action_id: the call's derived id, also where no action came of it.
+        environment_revision: version of what the capability names, right after it ran.
+        trust: how far the text in the result may be believed.
+    """
+
+    schema_version: Literal[1] = 1
+    action_id: str
+    turn: int
+    position: int
+    call_id: str
+    name: str
+    status: ObservationStatus
+    structured_result: dict[str, Any] = Field(default_factory=dict)
+    artifact_refs: list[str] = Field(default_factory=list)
+    diagnostics: Diagnostics | None = None
+    environment_revision: str = ""
+    trust: Trust = Trust.TOOL
+    truncated: bool = False
+    original_ref: str | None = None

@@ -1,0 +1,157 @@
+"""The task contract: what is asked, in forms that code can enforce."""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from checkrein.contracts.budget import BudgetLimits
+from checkrein.contracts.codec import Frozen, digest_of
+
+Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\w.@+-]+$")]
+"""A person, role or tenant."""
+
+CapabilityName = Annotated[
+    str, Field(pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$", max_length=64)
+]
+"""A capability, for example workspace.read."""
+
+Glob = Annotated[str, Field(min_length=1, max_length=512)]
+"""A pattern of workspace paths; ** crosses folders."""
+
+
+class Risk(StrEnum):
+    """How much harm a wrong result can do; sets the least verifier strength and who may approve."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class WorkspaceSpec(Frozen):
+    """Where the work happens. `copy` leaves the folder as it is and works on a copy of it."""
+
+    path: str = Field(min_length=1, max_length=4096)
+    mode: Literal["copy", "in_place"] = "copy"
+
+
+class UnchangedConstraint(Frozen):
+    """Paths that must be, at the end, byte for byte what they were at the start."""
+
+    unchanged: list[Glob] = Field(min_length=1, max_length=256)
+
+
+class NetworkConstraint(Frozen):
+    """`none`: verifiers run without a network; a machine that cannot do so ends the attempt."""
+
+    network: Literal["none"]
+
+
+Constraint = UnchangedConstraint | NetworkConstraint | str
+
+
+class CommandSpec(Frozen):
+    """A command that must exit 0, run in a copy of the workspace that the model cannot write to."""
+
+    argv: list[Annotated[str, Field(min_length=1, max_length=4096)]] = Field(
+        min_length=1, max_length=256
+    )
+    timeout_s: int = Field(default=60, gt=0, le=86_400, strict=True)
+
+
+class CommandCheck(Frozen):
+    """Success needs this command to exit 0."""
+
+    command: CommandSpec
+
+
+class UnchangedCheck(Frozen):
+    """Success needs these paths to be unchanged."""
+
+    unchanged: list[Glob] = Field(min_length=1, max_length=256)
+
+
+Check = CommandCheck | UnchangedCheck
+
+
+class ApprovalRules(Frozen):
+    """Who may approve: role name to people. separation_of_duty bars the requester."""
+
+    roles: dict[Name, list[Name]] = Field(default_factory=dict)
+    separation_of_duty: bool = False
+
+
+class TaskContract(Frozen):
+    """What is asked, what may be used, what must hold, and what proves it.
+
+    The goal guides the model; `success` and `constraints` are run by the harness. Paths are
+    relative to the folder of the task file until the loader makes them absolute.
+    """
+
+    version: Literal[1] = 1
+    goal: str = Field(min_length=1, max_length=100_000)
+    tenant: Name = "local"
+    requested_by: Name = "local"
+    risk: Risk = Risk.LOW
+    model: str | None = Field(default=None, min_length=1, max_length=512)
+    workspace: WorkspaceSpec | None = None
+    policy: str | None = Field(default=None, min_length=1, max_length=4096)
+    capabilities: list[CapabilityName] = Field(default_factory=list, max_length=256)
+    constraints: list[Constraint] = Field(default_factory=list, max_length=256)
+    budgets: BudgetLimits = BudgetLimits()
+    approvals: ApprovalRules = Field(default_factory=ApprovalRules)
+    success: list[Check] = Field(min_length=1, max_length=64)
+    artifacts: list[Literal["diff", "test_report"]] = Field(default_factory=list)
+    commit_authority: Name | None = None
+
+    @model_validator(mode="after")
+    def _no_doubles(self) -> "TaskContract":
+        if len(set(self.capabilities)) != len(self.capabilities):
+            raise ValueError("capabilities names one capability twice")
+        return self
+
+    @property
+    def contract_version(self) -> str:
+        """Digest of the whole contract: a changed contract is another contract."""
+        return digest_of(self.model_dump(mode="json"))
+
+    @property
+    def protected(self) -> list[str]:
+        """All patterns that constraints or checks declare unchanged."""
+        found: list[str] = []
+        for item in [*self.constraints, *self.success]:
+            if isinstance(item, UnchangedConstraint | UnchangedCheck):
+                found += item.unchanged
+        return found
+
+    @property
+    def offline(self) -> bool:
+        """Whether `network: none` stands among the constraints."""
+        return any(isinstance(item, NetworkConstraint) for item in self.constraints)
+
+
+class TaskStatus(StrEnum):
+    """Where a task stands; COMPLETED needs the commit authority, not only a verifier."""
+
+    CREATED = "CREATED"
+    RUNNING = "RUNNING"
+    VERIFIED = "VERIFIED"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    ESCALATED = "ESCALATED"
+    CANCELLED = "CANCELLED"
+
+
+class Task(Frozen):
+    """One thing asked. It may have several attempts; it is never a chat log."""
+
+    schema_version: Literal[1] = 1
+    task_id: str
+    tenant: str
+    contract_version: str
+    input_refs: list[str] = Field(default_factory=list)
+    risk: Risk
+    budget: BudgetLimits
+    requested_by: str
+    commit_authority: str | None = None
+    status: TaskStatus = TaskStatus.CREATED

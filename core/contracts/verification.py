@@ -1,0 +1,54 @@
+"""Verification: what independent code found when it looked at the sealed candidate."""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from checkrein.contracts.codec import Frozen
+
+
+class CheckStatus(StrEnum):
+    """ERROR: the check itself could not run, which proves nothing either way."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    ERROR = "ERROR"
+
+
+class CheckResult(Frozen):
+    """One check. `gap` is the smallest useful diagnostic, safe to show to the model."""
+
+    kind: str
+    name: str
+    status: CheckStatus
+    gap: str = ""
+    exit_code: int | None = None
+    duration_s: float = 0.0
+    evidence_ref: str | None = None
+
+
+class VerificationResult(Frozen):
+    """The verdict on one state of the world. It says nothing about any other state.
+
+    Attributes:
+        state_digest: digest of the workspace that was verified.
+        repairable: whether another round by the model could mend it.
+        environment_ref: what the checks ran in.
+    """
+
+    schema_version: Literal[1] = 1
+    contract_version: str
+    verifier_version: str
+    checks: list[CheckResult]
+    status: CheckStatus
+    state_digest: str
+    evidence_refs: list[str] = Field(default_factory=list)
+    environment_ref: str
+    repairable: bool
+    gaps: list[str] = Field(default_factory=list)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether every check passed."""
+        return self.status is CheckStatus.PASS

@@ -1,0 +1,1 @@
+"""Protocols. Their docstrings state obligations, guarantees, and everything they raise."""

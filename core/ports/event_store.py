@@ -1,0 +1,56 @@
+"""The one way in which anything durable changes: appending events."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from checkrein.contracts.event import Event, Payload
+from checkrein.contracts.task import TaskContract
+
+
+class EventStore(Protocol):
+    """Appends events and projects them onto the tables, in one transaction each."""
+
+    async def start(self, payloads: Sequence[Payload]) -> None:
+        """Create task (where task_created is among the payloads) and attempt. Nobody owns it yet.
+
+        Raises:
+            ConflictError: the attempt exists already.
+        """
+        ...
+
+    async def append(
+        self,
+        attempt_id: str,
+        payloads: Sequence[Payload],
+        *,
+        fence: int | None,
+        blobs: Sequence[bytes] = (),
+    ) -> None:
+        """Append, in order, all or nothing. `blobs` are stored under their digests.
+
+        Without a fence only requests from outside are taken: approval_decided, cancel_requested,
+        pause_requested, user_answered.
+
+        Raises:
+            LeaseLostError: the fence is not the newest, or its lease has expired.
+            ConflictError: an illegal transition, a key bound with another hash, an approval that
+                does not bind, an attempt that has ended, or one that is being cancelled.
+            BudgetExceededError: a reservation does not fit.
+        """
+        ...
+
+    async def read(self, attempt_id: str, *, after: int = 0, limit: int = 10_000) -> list[Event]:
+        """Events after a seq, in order."""
+        ...
+
+    async def blob(self, ref: str) -> bytes:
+        """Bytes by digest.
+
+        Raises:
+            IntegrityError: they are not there, or do not hash to their name.
+        """
+        ...
+
+    async def contract(self, attempt_id: str) -> TaskContract:
+        """The contract that the attempt was started under."""
+        ...

@@ -1,0 +1,149 @@
+"""Reading what the events amount to: where an attempt stands, and what happened so far."""
+
+from typing import Any, Protocol
+
+from checkrein.contracts.action import Action
+from checkrein.contracts.approval import ApprovalGrant, ApprovalRequest
+from checkrein.contracts.attempt import Attempt
+from checkrein.contracts.budget import Budget, BudgetLine
+from checkrein.contracts.codec import Frozen
+from checkrein.contracts.decision import PolicyDecision
+from checkrein.contracts.effect import Effect
+from checkrein.contracts.observation import Observation
+from checkrein.contracts.task import Task
+from checkrein.contracts.verification import VerificationResult
+
+
+class TurnState(Frozen):
+    """The newest turn. status: REQUESTED (model called), RESPONDED (reply stored), CLOSED."""
+
+    turn: int
+    status: str
+    raw_ref: str | None = None
+    manifest_ref: str | None = None
+    sent: str = ""
+    lowest_trust: str = "platform"
+    model_tries: int = 0
+    waits_for: str | None = None
+    text: str = ""
+
+
+class ActionState(Frozen):
+    """One action of the newest turn, with everything that was recorded about it."""
+
+    action: Action
+    operation_hash: str | None = None
+    decision: PolicyDecision | None = None
+    approval: ApprovalRequest | None = None
+    grant: ApprovalGrant | None = None
+    effect: Effect | None = None
+    observed: bool = False
+
+
+class Position(Frozen):
+    """Where an attempt stands. Nodes find their place here, never in the graph's state.
+
+    Attributes:
+        observed: positions of the newest turn's calls that have their result.
+        sealed: digest of the sealed candidate, while one is being judged.
+        idle_turns: how many of the last turns in a row made no usable proposal.
+        denied_turns: how many of the last turns in a row were denied altogether.
+        exhausted: the budget whose limit stopped the attempt, until it is resumed.
+    """
+
+    attempt: Attempt
+    head_seq: int
+    head_hash: str
+    pause_requested: bool
+    cancel_reason: str | None
+    exhausted: Budget | None = None
+    turn: TurnState | None
+    actions: list[ActionState]
+    observed: list[int]
+    budgets: dict[Budget, BudgetLine]
+    sealed: str | None = None
+    verification: VerificationResult | None = None
+    idle_turns: int = 0
+    denied_turns: int = 0
+    lease_alive: bool = False
+    detail: str = ""
+
+
+class TurnRecord(Frozen):
+    """One closed turn, as the context compiler needs it."""
+
+    turn: int
+    raw: bytes
+    observations: list[Observation]
+    question: str | None = None
+    question_call: str | None = None
+    answer: str | None = None
+    feedback: VerificationResult | None = None
+
+
+class AttemptSummary(Frozen):
+    """One line about an attempt."""
+
+    attempt_id: str
+    task_id: str
+    number: int
+    status: str
+    goal: str
+    started_at: str
+    lease_alive: bool
+
+
+class Records(Protocol):
+    """Reads; changes nothing. Unknown ids raise InputError (code unknown_attempt, ...)."""
+
+    async def position(self, attempt_id: str) -> Position:
+        """Where the attempt stands."""
+        ...
+
+    async def history(self, attempt_id: str, *, before: int, limit: int) -> list[TurnRecord]:
+        """The last `limit` turns below turn `before`, oldest first."""
+        ...
+
+    async def task(self, task_id: str) -> Task:
+        """One task."""
+        ...
+
+    async def attempts(
+        self, task_id: str | None = None, *, limit: int = 50
+    ) -> list[AttemptSummary]:
+        """Newest first."""
+        ...
+
+    async def unfinished(self) -> list[AttemptSummary]:
+        """Attempts that are active, or have an unpublished request, with no living owner."""
+        ...
+
+    async def approvals(
+        self, attempt_id: str | None = None, *, open_only: bool = True
+    ) -> list[ApprovalRequest]:
+        """Requests, oldest first; open ones are PENDING."""
+        ...
+
+    async def approval(self, approval_id: str) -> tuple[ApprovalRequest, list[ApprovalGrant]]:
+        """One request with its answers."""
+        ...
+
+    async def effects(self, attempt_id: str) -> list[Effect]:
+        """The attempt's effects, in order of binding."""
+        ...
+
+    async def effect_at(self, tenant: str, resource: str, key: str) -> Effect | None:
+        """The ledger's row under a scoped key, whichever attempt made it."""
+        ...
+
+    async def repeats(self, attempt_id: str, hashes: list[str]) -> set[str]:
+        """Which operation hashes other attempts of the task have committed or left unknown."""
+        ...
+
+    async def dossier(self, attempt_id: str) -> dict[str, Any]:
+        """Everything recorded about one attempt, as plain JSON, for evidence packages."""
+        ...
+
+    async def resolve(self, prefix: str) -> str:
+        """The one attempt whose id begins so; raises InputError for none or several."""
+        ...

@@ -1,0 +1,40 @@
+"""Verifiers: independent code that looks at the world, not at the model's words."""
+
+from pathlib import Path
+from typing import Protocol
+
+from checkrein.contracts.codec import Frozen
+from checkrein.contracts.task import Check, TaskContract
+from checkrein.contracts.verification import CheckResult
+from checkrein.ports.workspace import Workspace
+
+
+class Examination(Frozen):
+    """What a verifier gets: the contract, and a copy of the candidate that is its own."""
+
+    contract: TaskContract
+    copy_root: Path
+    state_digest: str
+
+
+class Verifier(Protocol):
+    """Judges one kind of check."""
+
+    @property
+    def version(self) -> str:
+        """Name and version, recorded with each result."""
+        ...
+
+    def judges(self, check: Check) -> bool:
+        """Whether this verifier handles the check."""
+        ...
+
+    async def verify(
+        self, check: Check, examination: Examination, workspace: Workspace
+    ) -> CheckResult:
+        """Run the check. A check that cannot run is ERROR, never PASS.
+
+        Raises:
+            EnvironmentFault: the machine lacks what the check needs.
+        """
+        ...

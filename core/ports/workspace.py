@@ -1,0 +1,35 @@
+"""The working copy, as the completion gate sees it."""
+
+from pathlib import Path
+from typing import Protocol
+
+from checkrein.contracts.attempt import WorkspaceRef
+
+
+class Workspace(Protocol):
+    """One folder that effects change. Paths are relative, with forward slashes."""
+
+    @property
+    def ref(self) -> WorkspaceRef:
+        """Where it is and what it was."""
+        ...
+
+    async def digest(self) -> str:
+        """Digest of every path, kind, executable bit and content; .git is left out.
+
+        Raises:
+            EnvironmentFault: the folder cannot be read.
+        """
+        ...
+
+    async def copy_to(self, target: Path) -> str:
+        """Copy the content (without .git) to a new folder and return the copy's digest."""
+        ...
+
+    async def changed(self, patterns: list[str]) -> list[str]:
+        """Paths that match and differ from the baseline, are gone, or are new."""
+        ...
+
+    async def diff(self) -> str:
+        """Unified diff of all text files from the baseline to now; binary files are named."""
+        ...
