@@ -1,0 +1,234 @@
+-- Everything durable. Rows are written by checkrein.start and checkrein.append alone, which run as
+-- the owner; the application role may read and call functions, and write nothing by itself.
+
+CREATE TABLE tasks (
+    tenant text NOT NULL,
+    task_id text PRIMARY KEY,
+    contract_version text NOT NULL,
+    contract json NOT NULL,
+    input_refs json NOT NULL,
+    risk text NOT NULL,
+    budget json NOT NULL,
+    requested_by text NOT NULL,
+    commit_authority text,
+    status text NOT NULL,
+    created_at timestamptz NOT NULL
+);
+
+CREATE TABLE attempts (
+    tenant text NOT NULL,
+    attempt_id text PRIMARY KEY,
+    task_id text NOT NULL REFERENCES tasks,
+    number integer NOT NULL CHECK (number > 0),
+    body json NOT NULL,
+    contract json NOT NULL,
+    status text NOT NULL,
+    detail text NOT NULL DEFAULT '',
+    started_at timestamptz NOT NULL,
+    candidate json,
+    verification json,
+    idle_turns integer NOT NULL DEFAULT 0,
+    denied_turns integer NOT NULL DEFAULT 0,
+    pause_requested boolean NOT NULL DEFAULT false,
+    cancel_reason text,
+    exhausted text,
+    lease_owner text,
+    lease_fence bigint NOT NULL DEFAULT 0,
+    lease_until timestamptz,
+    lease_seen timestamptz,
+    lease_backend integer,
+    held interval NOT NULL DEFAULT '0',
+    head_seq bigint NOT NULL DEFAULT 0,
+    head_hash bytea NOT NULL DEFAULT decode(repeat('00', 32), 'hex'),
+    UNIQUE (task_id, number)
+);
+
+-- prev_hash and hash are raw SHA-256; cause_seq names an event of the same attempt.
+CREATE TABLE events (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL REFERENCES attempts,
+    seq bigint NOT NULL CHECK (seq > 0),
+    cause_seq bigint CHECK (cause_seq < seq),
+    type text NOT NULL CHECK (type ~ '^[a-z_]+$'),
+    at text NOT NULL,
+    payload text NOT NULL,
+    prev_hash bytea NOT NULL,
+    hash bytea NOT NULL,
+    PRIMARY KEY (attempt_id, seq)
+);
+
+CREATE TABLE blobs (
+    tenant text NOT NULL,
+    ref text NOT NULL,
+    data bytea NOT NULL,
+    PRIMARY KEY (tenant, ref)
+);
+
+CREATE TABLE turns (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL REFERENCES attempts,
+    turn integer NOT NULL CHECK (turn > 0),
+    status text NOT NULL CHECK (status IN ('COMPILED', 'REQUESTED', 'RESPONDED', 'CLOSED')),
+    sent text NOT NULL,
+    manifest_ref text NOT NULL,
+    lowest_trust text NOT NULL,
+    model_tries integer NOT NULL DEFAULT 0,
+    raw_ref text,
+    input_tokens bigint NOT NULL DEFAULT 0,
+    output_tokens bigint NOT NULL DEFAULT 0,
+    model_id text,
+    request_id text,
+    usable integer NOT NULL DEFAULT 0,
+    refused integer NOT NULL DEFAULT 0,
+    open_calls integer NOT NULL DEFAULT 0,
+    waits_for text CHECK (waits_for IN ('question', 'stopped')),
+    waits_call text,
+    text text,
+    answer text,
+    last_event bigint NOT NULL,
+    PRIMARY KEY (attempt_id, turn)
+);
+
+CREATE TABLE actions (
+    tenant text NOT NULL,
+    action_id text PRIMARY KEY,
+    attempt_id text NOT NULL,
+    turn integer NOT NULL,
+    position integer NOT NULL,
+    revision integer NOT NULL,
+    type text NOT NULL,
+    resource text NOT NULL,
+    side_effect_class text NOT NULL,
+    idempotency_key text NOT NULL,
+    args_hash text NOT NULL,
+    body json NOT NULL,
+    status text NOT NULL,
+    operation_hash text,
+    last_event bigint NOT NULL,
+    UNIQUE (attempt_id, turn, position, revision),
+    FOREIGN KEY (attempt_id, turn) REFERENCES turns
+);
+
+CREATE TABLE decisions (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL,
+    seq bigint NOT NULL,
+    action_id text NOT NULL REFERENCES actions,
+    phase text NOT NULL,
+    body json NOT NULL,
+    input_ref text NOT NULL,
+    PRIMARY KEY (attempt_id, seq)
+);
+CREATE INDEX decisions_of_action ON decisions (action_id, seq);
+
+CREATE TABLE approvals (
+    tenant text NOT NULL,
+    approval_id text PRIMARY KEY,
+    attempt_id text NOT NULL REFERENCES attempts,
+    action_id text NOT NULL REFERENCES actions,
+    request_revision integer NOT NULL,
+    body json NOT NULL,
+    operation_hash text NOT NULL,
+    resource_version text NOT NULL,
+    status text NOT NULL,
+    interrupt_id text,
+    requested_at timestamptz,
+    expires_at timestamptz,
+    UNIQUE (action_id, request_revision)
+);
+CREATE INDEX approvals_open ON approvals (attempt_id) WHERE status IN ('PREPARED', 'PENDING');
+
+CREATE TABLE grants (
+    tenant text NOT NULL,
+    approval_id text NOT NULL REFERENCES approvals,
+    approver text NOT NULL,
+    answer text NOT NULL,
+    authority text NOT NULL,
+    authenticated boolean NOT NULL,
+    reason text NOT NULL,
+    decided_at timestamptz NOT NULL,
+    PRIMARY KEY (approval_id, approver)
+);
+
+CREATE TABLE effects (
+    tenant text NOT NULL,
+    effect_id text PRIMARY KEY,
+    attempt_id text NOT NULL REFERENCES attempts,
+    action_id text NOT NULL REFERENCES actions,
+    resource text NOT NULL,
+    key text NOT NULL,
+    operation_hash text NOT NULL,
+    status text NOT NULL,
+    fence bigint NOT NULL DEFAULT 0,
+    from_version text NOT NULL DEFAULT '',
+    to_version text NOT NULL DEFAULT '',
+    outcome json,
+    source text,
+    bound_seq bigint NOT NULL,
+    UNIQUE (tenant, resource, key)
+);
+CREATE INDEX effects_of_attempt ON effects (attempt_id);
+CREATE INDEX effects_of_action ON effects (action_id);
+
+CREATE TABLE tool_tries (
+    tenant text NOT NULL,
+    action_id text NOT NULL REFERENCES actions,
+    n integer NOT NULL,
+    effect_id text REFERENCES effects,
+    started_at timestamptz NOT NULL,
+    ended_at timestamptz,
+    outcome text NOT NULL,
+    PRIMARY KEY (action_id, n)
+);
+
+CREATE TABLE observations (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL,
+    turn integer NOT NULL,
+    position integer NOT NULL,
+    action_id text NOT NULL,
+    body json NOT NULL,
+    PRIMARY KEY (attempt_id, turn, position),
+    FOREIGN KEY (attempt_id, turn) REFERENCES turns
+);
+
+CREATE TABLE verifications (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL,
+    turn integer NOT NULL,
+    body json NOT NULL,
+    repair boolean NOT NULL,
+    PRIMARY KEY (attempt_id, turn),
+    FOREIGN KEY (attempt_id, turn) REFERENCES turns
+);
+
+-- The newest safe point of each attempt, written in the transaction that makes it one.
+CREATE TABLE checkpoints (
+    tenant text NOT NULL,
+    attempt_id text PRIMARY KEY REFERENCES attempts,
+    state_version bigint NOT NULL,
+    event_offset bigint NOT NULL,
+    workspace_ref text,
+    pending_effect_ids text[] NOT NULL,
+    context_projection_ref text,
+    saved_at timestamptz NOT NULL
+);
+
+-- wall_time_s is metered by the lease (attempts.held), the others by events.
+CREATE TABLE budgets (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL REFERENCES attempts,
+    budget text NOT NULL,
+    lim bigint NOT NULL CHECK (lim >= 0),
+    spent bigint NOT NULL DEFAULT 0 CHECK (spent >= 0),
+    reserved bigint NOT NULL DEFAULT 0 CHECK (reserved >= 0),
+    PRIMARY KEY (attempt_id, budget)
+);
+
+CREATE TABLE transitions (
+    machine text NOT NULL,
+    current text NOT NULL,
+    event text NOT NULL,
+    next text NOT NULL,
+    PRIMARY KEY (machine, current, event)
+);

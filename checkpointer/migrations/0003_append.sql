@@ -1,0 +1,589 @@
+-- The one write path. Faults are raised with SQLSTATE CRxxx; checkpointer/faults.py names them:
+-- CR001 lease lost, CR002 illegal transition, CR003 cancelled, CR004 unknown id, CR005 budget,
+-- CR006 approval does not bind, CR007 key bound already, CR008 ended, CR009 not from outside.
+
+-- The database's clock. Only the owner of a test database may replace it.
+CREATE FUNCTION now() RETURNS timestamptz LANGUAGE sql VOLATILE
+AS 'SELECT clock_timestamp()';
+
+CREATE FUNCTION refuse(code text, message text, detail text DEFAULT '') RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = code, MESSAGE = message, DETAIL = detail;
+END $$;
+
+CREATE FUNCTION next_status(of_machine text, from_status text, by_event text) RETURNS text
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    found text;
+BEGIN
+    SELECT next INTO found FROM checkrein.transitions
+    WHERE machine = of_machine AND current = from_status AND event = by_event;
+    IF found IS NULL THEN
+        PERFORM checkrein.refuse('CR002',
+            format('a(n) %s that is %s cannot take the event %s', of_machine, from_status, by_event),
+            from_status);
+    END IF;
+    RETURN found;
+END $$;
+
+-- Each step_ function moves one row through its table and returns what the event follows from.
+
+CREATE FUNCTION step_attempt(id text, by_event text) RETURNS void
+LANGUAGE sql AS $$
+    UPDATE checkrein.attempts SET status = checkrein.next_status('attempt', status, by_event)
+    WHERE attempt_id = id
+$$;
+
+CREATE FUNCTION step_task(id text, by_event text) RETURNS void
+LANGUAGE sql AS $$
+    UPDATE checkrein.tasks SET status = checkrein.next_status('task', status, by_event)
+    WHERE task_id = id
+$$;
+
+CREATE FUNCTION step_turn(id text, n integer, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    cause bigint;
+BEGIN
+    SELECT last_event INTO cause FROM checkrein.turns WHERE attempt_id = id AND turn = n;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR004', format('attempt %s has no turn %s', id, n));
+    END IF;
+    UPDATE checkrein.turns SET last_event = at_seq WHERE attempt_id = id AND turn = n;
+    RETURN cause;
+END $$;
+
+CREATE FUNCTION step_action(id text, by_event text, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    was text;
+    cause bigint;
+BEGIN
+    SELECT status, last_event INTO was, cause FROM checkrein.actions WHERE action_id = id;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR004', format('there is no action %s', id));
+    END IF;
+    UPDATE checkrein.actions SET last_event = at_seq,
+        status = CASE WHEN by_event IS NULL THEN was
+                      ELSE checkrein.next_status('action', was, by_event) END
+    WHERE action_id = id;
+    RETURN cause;
+END $$;
+
+CREATE FUNCTION step_effect(id text, by_event text) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE checkrein.effects SET status = checkrein.next_status('effect', status, by_event)
+    WHERE effect_id = id;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR004', format('there is no effect %s', id));
+    END IF;
+END $$;
+
+CREATE FUNCTION step_approval(id text, by_event text) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE checkrein.approvals SET status = checkrein.next_status('approval', status, by_event)
+    WHERE approval_id = id;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR004', format('there is no approval %s', id));
+    END IF;
+END $$;
+
+CREATE FUNCTION save_checkpoint(a attempts, at_seq bigint) RETURNS void
+LANGUAGE sql AS $$
+    INSERT INTO checkrein.checkpoints AS c
+    SELECT a.tenant, a.attempt_id, 1, at_seq, a.body #>> '{workspace_ref,root}',
+        ARRAY(SELECT effect_id FROM checkrein.effects WHERE attempt_id = a.attempt_id
+              AND status IN ('INTENT', 'EXECUTING', 'UNKNOWN_EFFECT')),
+        (SELECT manifest_ref FROM checkrein.turns WHERE attempt_id = a.attempt_id
+         ORDER BY turn DESC LIMIT 1),
+        checkrein.now()
+    ON CONFLICT (attempt_id) DO UPDATE SET
+        state_version = c.state_version + 1, event_offset = excluded.event_offset,
+        pending_effect_ids = excluded.pending_effect_ids,
+        context_projection_ref = excluded.context_projection_ref, saved_at = excluded.saved_at
+$$;
+
+CREATE FUNCTION close_turn(a attempts, n integer, at_seq bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    t checkrein.turns;
+BEGIN
+    UPDATE checkrein.turns SET status = 'CLOSED' WHERE attempt_id = a.attempt_id AND turn = n
+    RETURNING * INTO t;
+    UPDATE checkrein.attempts SET
+        idle_turns = CASE WHEN t.usable = 0 AND t.waits_for IS NULL THEN idle_turns + 1 ELSE 0 END,
+        denied_turns = CASE WHEN t.usable > 0 AND t.refused = t.usable THEN denied_turns + 1
+                            ELSE 0 END
+    WHERE attempt_id = a.attempt_id
+      AND (idle_turns > 0 OR denied_turns > 0 OR t.usable = 0 OR t.refused = t.usable);
+    PERFORM checkrein.save_checkpoint(a, at_seq);
+END $$;
+
+CREATE FUNCTION on_model(a attempts, kind text, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    n integer := p ->> 'turn';
+    cause bigint;
+BEGIN
+    IF kind = 'context_compiled' THEN
+        INSERT INTO checkrein.turns
+            (tenant, attempt_id, turn, status, sent, manifest_ref, lowest_trust, last_event)
+        VALUES (a.tenant, a.attempt_id, n, 'COMPILED', p ->> 'sent', p ->> 'manifest_ref',
+                p ->> 'lowest_trust', at_seq)
+        ON CONFLICT (attempt_id, turn) DO UPDATE SET
+            sent = excluded.sent, manifest_ref = excluded.manifest_ref,
+            lowest_trust = excluded.lowest_trust, last_event = at_seq
+        WHERE turns.status IN ('COMPILED', 'REQUESTED');
+        IF NOT FOUND THEN
+            PERFORM checkrein.refuse('CR002', format('turn %s has its reply already', n));
+        END IF;
+        RETURN a.head_seq;
+    END IF;
+    cause := checkrein.step_turn(a.attempt_id, n, at_seq);
+    IF kind = 'model_requested' THEN
+        UPDATE checkrein.turns SET status = 'REQUESTED', model_tries = model_tries + 1
+        WHERE attempt_id = a.attempt_id AND turn = n AND status IN ('COMPILED', 'REQUESTED');
+    ELSE
+        UPDATE checkrein.turns SET status = 'RESPONDED', raw_ref = p ->> 'raw_ref',
+            input_tokens = (p #>> '{usage,input_tokens}')::bigint,
+            output_tokens = (p #>> '{usage,output_tokens}')::bigint,
+            model_id = p ->> 'model_id', request_id = p ->> 'request_id'
+        WHERE attempt_id = a.attempt_id AND turn = n AND status = 'REQUESTED';
+    END IF;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR002', format('turn %s cannot take %s now', n, kind));
+    END IF;
+    RETURN cause;
+END $$;
+
+CREATE FUNCTION on_budget(a attempts, kind text, p json) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    line record;
+BEGIN
+    FOR line IN
+        SELECT key, sum(r)::bigint AS r, sum(s)::bigint AS s FROM (
+            SELECT key, value::bigint AS r, 0 AS s FROM json_each_text(p -> 'amounts')
+            UNION ALL SELECT key, -value::bigint, 0 FROM json_each_text(p -> 'released')
+            UNION ALL SELECT key, 0, value::bigint FROM json_each_text(p -> 'spent')
+        ) AS parts GROUP BY key ORDER BY key
+    LOOP
+        UPDATE checkrein.budgets SET reserved = reserved + line.r, spent = spent + line.s
+        WHERE attempt_id = a.attempt_id AND budget = line.key
+          AND (line.r <= 0 OR spent + reserved + line.r <= lim);
+        IF NOT FOUND THEN
+            PERFORM checkrein.refuse('CR005', format('%s more %s do not fit', line.r, line.key),
+                line.key);
+        END IF;
+    END LOOP;
+END $$;
+
+CREATE FUNCTION on_action(a attempts, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    x json := p -> 'action';
+    n integer := x ->> 'turn';
+BEGIN
+    INSERT INTO checkrein.actions (tenant, action_id, attempt_id, turn, position, revision, type,
+        resource, side_effect_class, idempotency_key, args_hash, body, status, last_event)
+    VALUES (a.tenant, x ->> 'action_id', a.attempt_id, n, (x ->> 'position')::integer,
+        (x ->> 'revision')::integer, x ->> 'type', x ->> 'resource', x ->> 'side_effect_class',
+        x ->> 'idempotency_key', x ->> 'args_hash', x,
+        checkrein.next_status('action', 'PROPOSED', 'validated'), at_seq);
+    UPDATE checkrein.turns SET open_calls = open_calls + 1, usable = usable + 1
+    WHERE attempt_id = a.attempt_id AND turn = n;
+    RETURN (SELECT last_event FROM checkrein.turns WHERE attempt_id = a.attempt_id AND turn = n);
+END $$;
+
+CREATE FUNCTION on_decision(a attempts, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    id text := p ->> 'action_id';
+    d json := p -> 'decision';
+BEGIN
+    INSERT INTO checkrein.decisions (tenant, attempt_id, seq, action_id, phase, body, input_ref)
+    VALUES (a.tenant, a.attempt_id, at_seq, id, p ->> 'phase', d, d ->> 'input_ref');
+    UPDATE checkrein.actions SET operation_hash = p ->> 'operation_hash' WHERE action_id = id;
+    RETURN checkrein.step_action(id, CASE d ->> 'decision'
+        WHEN 'ALLOW' THEN 'allowed' WHEN 'CONSTRAINED_ALLOW' THEN 'allowed'
+        WHEN 'REQUIRE_APPROVAL' THEN 'asked' ELSE 'denied' END, at_seq);
+END $$;
+
+CREATE FUNCTION on_approval(a attempts, kind text, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    x json := p -> 'approval';
+    id text := coalesce(x ->> 'approval_id', p ->> 'approval_id');
+    r checkrein.approvals;
+BEGIN
+    IF kind = 'approval_prepared' THEN
+        INSERT INTO checkrein.approvals (tenant, approval_id, attempt_id, action_id,
+            request_revision, body, operation_hash, resource_version, status)
+        VALUES (a.tenant, id, a.attempt_id, x ->> 'action_id', (x ->> 'request_revision')::integer,
+            x, x ->> 'operation_hash', x ->> 'resource_version', 'PREPARED');
+        RETURN checkrein.step_action(x ->> 'action_id', NULL, at_seq);
+    END IF;
+    SELECT * INTO r FROM checkrein.approvals WHERE approval_id = id AND attempt_id = a.attempt_id;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR004', format('there is no approval %s in this attempt', id));
+    END IF;
+    IF r.action_id <> p ->> 'action_id' THEN
+        PERFORM checkrein.refuse('CR006', 'the approval is for another action', 'action');
+    END IF;
+    IF kind IN ('approval_decided', 'approval_granted') THEN
+        IF a.cancel_reason IS NOT NULL THEN
+            PERFORM checkrein.refuse('CR003', 'the attempt is being cancelled');
+        END IF;
+        IF r.status IN ('PENDING', 'GRANTED') AND r.expires_at <= checkrein.now() THEN
+            PERFORM checkrein.refuse('CR006', 'the approval has expired', 'expired');
+        END IF;
+    END IF;
+    CASE kind
+    WHEN 'approval_requested' THEN
+        PERFORM checkrein.step_approval(id, 'requested');
+        UPDATE checkrein.approvals SET
+            interrupt_id = coalesce(p ->> 'interrupt_id', interrupt_id),
+            requested_at = coalesce(requested_at, checkrein.now()),
+            expires_at = coalesce(expires_at, checkrein.now()
+                + make_interval(secs => (body #>> '{terms,expires_in_s}')::integer))
+        WHERE approval_id = id;
+        RETURN checkrein.step_action(r.action_id, NULL, at_seq);
+    WHEN 'approval_decided' THEN
+        PERFORM checkrein.step_approval(id,
+            CASE p ->> 'answer' WHEN 'approve' THEN 'granted' ELSE 'rejected' END);
+        INSERT INTO checkrein.grants VALUES (a.tenant, id, p ->> 'approver', p ->> 'answer',
+            p ->> 'authority', (p ->> 'authenticated')::boolean, p ->> 'reason', checkrein.now());
+        RETURN checkrein.step_action(r.action_id,
+            CASE p ->> 'answer' WHEN 'approve' THEN NULL ELSE 'rejected' END, at_seq);
+    WHEN 'approval_granted' THEN
+        IF r.operation_hash <> p ->> 'operation_hash' THEN
+            PERFORM checkrein.refuse('CR006', 'the approval is for another operation', 'hash');
+        ELSIF r.resource_version <> p ->> 'resource_version' THEN
+            PERFORM checkrein.refuse('CR006', 'the approval is for another state', 'stale');
+        END IF;
+        PERFORM checkrein.step_approval(id, 'used');
+        RETURN checkrein.step_action(r.action_id, 'granted', at_seq);
+    ELSE
+        PERFORM checkrein.step_approval(id, 'stale');
+        RETURN checkrein.step_action(r.action_id, 'stale', at_seq);
+    END CASE;
+END $$;
+
+CREATE FUNCTION bind_intent(a attempts, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO checkrein.effects (tenant, effect_id, attempt_id, action_id, resource, key,
+        operation_hash, status, bound_seq)
+    VALUES (a.tenant, p ->> 'effect_id', a.attempt_id, p ->> 'action_id', p ->> 'resource',
+        p ->> 'key', p ->> 'operation_hash', 'INTENT', at_seq)
+    ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR007', 'the key is bound already', p ->> 'effect_id');
+    END IF;
+    RETURN checkrein.step_action(p ->> 'action_id', NULL, at_seq);
+END $$;
+
+CREATE FUNCTION mark_executing(a attempts, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    id text := p ->> 'effect_id';
+BEGIN
+    IF a.cancel_reason IS NOT NULL THEN
+        PERFORM checkrein.refuse('CR003', 'the attempt is being cancelled');
+    END IF;
+    PERFORM checkrein.step_effect(id, 'executing');
+    UPDATE checkrein.effects SET fence = (p ->> 'fence')::bigint,
+        from_version = p ->> 'from_version', to_version = p ->> 'to_version'
+    WHERE effect_id = id;
+    INSERT INTO checkrein.tool_tries (tenant, action_id, n, effect_id, started_at, outcome)
+    SELECT a.tenant, p ->> 'action_id', count(*) + 1, id, checkrein.now(), 'sent'
+    FROM checkrein.tool_tries WHERE action_id = p ->> 'action_id';
+    RETURN checkrein.step_action(p ->> 'action_id', 'running', at_seq);
+END $$;
+
+CREATE FUNCTION on_effect(a attempts, kind text, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    id text := p ->> 'effect_id';
+    event text := substr(kind, length('effect_') + 1);
+    next_of_action text := CASE event WHEN 'committed' THEN 'succeeded' WHEN 'refused' THEN 'failed'
+                                      WHEN 'unknown' THEN 'unknown' END;
+BEGIN
+    IF event = 'reconciled' AND p #>> '{outcome,status}' = 'NOT_APPLIED' THEN
+        event := 'not_applied';
+        next_of_action := 'failed';
+    END IF;
+    PERFORM checkrein.step_effect(id, event);
+    UPDATE checkrein.effects SET outcome = p -> 'outcome',
+        source = coalesce(p ->> 'source', CASE event WHEN 'committed' THEN 'executed'
+                                                     WHEN 'refused' THEN 'executed' END)
+    WHERE effect_id = id;
+    UPDATE checkrein.tool_tries SET ended_at = checkrein.now(), outcome = event
+    WHERE effect_id = id AND ended_at IS NULL;
+    RETURN checkrein.step_action(p ->> 'action_id', next_of_action, at_seq);
+END $$;
+
+CREATE FUNCTION on_observation(a attempts, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    o json := p -> 'observation';
+    n integer := o ->> 'turn';
+    outcome text := o ->> 'status';
+    was text;
+    cause bigint;
+    left_open integer;
+BEGIN
+    INSERT INTO checkrein.observations
+    VALUES (a.tenant, a.attempt_id, n, (o ->> 'position')::integer, o ->> 'action_id', o);
+    SELECT status INTO was FROM checkrein.actions WHERE action_id = o ->> 'action_id';
+    IF FOUND THEN
+        cause := checkrein.step_action(o ->> 'action_id', CASE
+            WHEN was IN ('VALIDATED', 'AUTHORIZED', 'WAITING_APPROVAL') THEN CASE
+                WHEN outcome = 'ok' THEN 'succeeded'
+                WHEN outcome = 'skipped' THEN 'cancelled'
+                ELSE 'not_applicable' END
+            END, at_seq);
+        UPDATE checkrein.turns SET open_calls = open_calls - 1,
+            refused = refused + (outcome IN ('denied', 'rejected'))::integer
+        WHERE attempt_id = a.attempt_id AND turn = n RETURNING open_calls INTO left_open;
+    ELSE
+        cause := checkrein.step_turn(a.attempt_id, n, at_seq);
+        SELECT open_calls INTO left_open FROM checkrein.turns
+        WHERE attempt_id = a.attempt_id AND turn = n;
+    END IF;
+    IF left_open = 0 THEN
+        PERFORM checkrein.close_turn(a, n, at_seq);
+    END IF;
+    RETURN cause;
+END $$;
+
+CREATE FUNCTION on_talk(a attempts, kind text, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    n integer := p ->> 'turn';
+BEGIN
+    IF kind = 'user_answered' THEN
+        SELECT max(turn) INTO n FROM checkrein.turns WHERE attempt_id = a.attempt_id;
+        UPDATE checkrein.turns SET answer = p ->> 'text'
+        WHERE attempt_id = a.attempt_id AND turn = n AND waits_for IS NOT NULL
+          AND status = 'RESPONDED';
+        IF NOT FOUND THEN
+            PERFORM checkrein.refuse('CR002', 'nothing waits for an answer');
+        END IF;
+        PERFORM checkrein.close_turn(a, n, at_seq);
+    ELSE
+        UPDATE checkrein.turns SET text = coalesce(p ->> 'question', p ->> 'why'),
+            waits_call = p ->> 'call_id',
+            waits_for = CASE kind WHEN 'question_asked' THEN 'question' ELSE 'stopped' END
+        WHERE attempt_id = a.attempt_id AND turn = n;
+    END IF;
+    RETURN checkrein.step_turn(a.attempt_id, n, at_seq);
+END $$;
+
+CREATE FUNCTION on_gate(a attempts, kind text, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    n integer := p ->> 'turn';
+BEGIN
+    IF kind = 'candidate_sealed' THEN
+        PERFORM checkrein.step_attempt(a.attempt_id, 'sealed');
+        UPDATE checkrein.attempts SET verification = NULL, candidate = json_build_object(
+            'summary', p -> 'summary', 'state_digest', p -> 'state_digest',
+            'candidate_hash', p -> 'candidate_hash')
+        WHERE attempt_id = a.attempt_id;
+        UPDATE checkrein.turns SET usable = usable + 1 WHERE attempt_id = a.attempt_id AND turn = n;
+    ELSIF kind = 'verification_finished' THEN
+        INSERT INTO checkrein.verifications
+        VALUES (a.tenant, a.attempt_id, n, p -> 'result', (p ->> 'repair')::boolean);
+        UPDATE checkrein.attempts SET verification = p -> 'result' WHERE attempt_id = a.attempt_id;
+        IF (p ->> 'repair')::boolean THEN
+            PERFORM checkrein.step_attempt(a.attempt_id, 'repair');
+            UPDATE checkrein.attempts SET candidate = NULL WHERE attempt_id = a.attempt_id;
+            PERFORM checkrein.close_turn(a, n, at_seq);
+        END IF;
+    END IF;
+    RETURN checkrein.step_turn(a.attempt_id, n, at_seq);
+END $$;
+
+CREATE FUNCTION end_attempt(a attempts, p json, at_seq bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    ending text := p ->> 'status';
+    x checkrein.attempts;
+BEGIN
+    SELECT * INTO x FROM checkrein.attempts WHERE attempt_id = a.attempt_id;
+    IF ending = 'CANDIDATE_VERIFIED' AND (x.verification ->> 'status' IS DISTINCT FROM 'PASS'
+        OR x.verification ->> 'state_digest' IS DISTINCT FROM x.candidate ->> 'state_digest') THEN
+        PERFORM checkrein.refuse('CR002', 'no accepted verification of the sealed candidate');
+    END IF;
+    PERFORM checkrein.step_attempt(a.attempt_id, CASE ending
+        WHEN 'CANDIDATE_VERIFIED' THEN 'verified' WHEN 'FAILED_VERIFICATION' THEN 'not_verified'
+        WHEN 'CANCELLED' THEN 'cancelled' ELSE 'ended:' || ending END);
+    PERFORM checkrein.step_task(a.task_id, CASE
+        WHEN ending = 'CANDIDATE_VERIFIED' THEN 'verified'
+        WHEN ending = 'CANCELLED' THEN 'cancelled'
+        WHEN (p ->> 'needs_escalation')::boolean THEN 'escalated' ELSE 'failed' END);
+    UPDATE checkrein.actions SET status = checkrein.next_status('action', status, 'cancelled')
+    WHERE attempt_id = a.attempt_id AND status IN ('VALIDATED', 'AUTHORIZED', 'WAITING_APPROVAL');
+    UPDATE checkrein.approvals SET status = checkrein.next_status('approval', status, 'revoked')
+    WHERE attempt_id = a.attempt_id AND status IN ('PREPARED', 'PENDING', 'GRANTED');
+    UPDATE checkrein.attempts SET detail = p ->> 'detail' WHERE attempt_id = a.attempt_id;
+    PERFORM checkrein.save_checkpoint(a, at_seq);
+END $$;
+
+CREATE FUNCTION on_attempt(a attempts, kind text, p json, at_seq bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    CASE kind
+    WHEN 'checkpoint_saved' THEN
+        PERFORM checkrein.save_checkpoint(a, at_seq);
+    WHEN 'suspended' THEN
+        PERFORM checkrein.step_attempt(a.attempt_id, 'suspended:' || (p ->> 'status'));
+        UPDATE checkrein.attempts SET detail = p ->> 'reason' WHERE attempt_id = a.attempt_id;
+    WHEN 'run_resumed' THEN
+        PERFORM checkrein.step_attempt(a.attempt_id, 'resumed');
+        UPDATE checkrein.attempts SET pause_requested = false, exhausted = NULL, detail = ''
+        WHERE attempt_id = a.attempt_id;
+    WHEN 'cancel_requested' THEN
+        PERFORM checkrein.step_attempt(a.attempt_id, 'cancel_requested');
+        UPDATE checkrein.attempts SET cancel_reason = p ->> 'reason'
+        WHERE attempt_id = a.attempt_id;
+    WHEN 'pause_requested' THEN
+        UPDATE checkrein.attempts SET pause_requested = true WHERE attempt_id = a.attempt_id;
+    WHEN 'budget_exhausted' THEN
+        UPDATE checkrein.attempts SET exhausted = p ->> 'budget' WHERE attempt_id = a.attempt_id;
+    WHEN 'attempt_ended' THEN
+        PERFORM checkrein.end_attempt(a, p, at_seq);
+    ELSE
+        NULL;  -- retry_scheduled, cancelled: facts without a row of their own
+    END CASE;
+END $$;
+
+-- Apply one event to the tables; returns the seq of the event that it follows from.
+CREATE FUNCTION project(a attempts, kind text, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+    CASE kind
+    WHEN 'context_compiled', 'model_requested', 'model_responded' THEN
+        RETURN checkrein.on_model(a, kind, p, at_seq);
+    WHEN 'budget_reserved', 'budget_settled' THEN
+        PERFORM checkrein.on_budget(a, kind, p);
+        RETURN a.head_seq;
+    WHEN 'action_proposed' THEN RETURN checkrein.on_action(a, p, at_seq);
+    WHEN 'policy_decided' THEN RETURN checkrein.on_decision(a, p, at_seq);
+    WHEN 'approval_prepared', 'approval_requested', 'approval_decided', 'approval_granted',
+         'approval_stale' THEN
+        RETURN checkrein.on_approval(a, kind, p, at_seq);
+    WHEN 'intent_bound' THEN RETURN checkrein.bind_intent(a, p, at_seq);
+    WHEN 'effect_executing' THEN RETURN checkrein.mark_executing(a, p, at_seq);
+    WHEN 'effect_committed', 'effect_refused', 'effect_unknown', 'effect_reconciled',
+         'effect_denied' THEN
+        RETURN checkrein.on_effect(a, kind, p, at_seq);
+    WHEN 'action_deduplicated' THEN
+        RETURN checkrein.step_action(p ->> 'action_id', 'deduplicated', at_seq);
+    WHEN 'observation' THEN RETURN checkrein.on_observation(a, p, at_seq);
+    WHEN 'question_asked', 'user_answered', 'turn_stopped' THEN
+        RETURN checkrein.on_talk(a, kind, p, at_seq);
+    WHEN 'candidate_sealed', 'verification_started', 'verification_finished' THEN
+        RETURN checkrein.on_gate(a, kind, p, at_seq);
+    WHEN 'checkpoint_saved', 'suspended', 'run_resumed', 'cancel_requested', 'pause_requested',
+         'cancelled', 'attempt_ended', 'budget_exhausted', 'retry_scheduled' THEN
+        PERFORM checkrein.on_attempt(a, kind, p, at_seq);
+        RETURN nullif(a.head_seq, 0);
+    ELSE
+        PERFORM checkrein.refuse('CR009', format('unknown event type %s', kind));
+    END CASE;
+END $$;
+
+-- Chain one event to the attempt's head and store it. Returns the new head's hash.
+CREATE FUNCTION store_event(a attempts, kind text, payload text, at_seq bigint, cause bigint)
+RETURNS bytea LANGUAGE plpgsql AS $$
+DECLARE
+    stamp text := to_char(checkrein.now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"');
+    h bytea;
+BEGIN
+    h := sha256(convert_to(concat_ws(E'\n', a.attempt_id, at_seq, a.attempt_id || '/' || at_seq,
+        coalesce(a.attempt_id || '/' || cause, ''), kind, stamp,
+        'sha256:' || encode(a.head_hash, 'hex'), payload), 'UTF8'));
+    INSERT INTO checkrein.events
+    VALUES (a.tenant, a.attempt_id, at_seq, cause, kind, stamp, payload, a.head_hash, h);
+    RETURN h;
+END $$;
+
+CREATE FUNCTION append(of_attempt text, under_fence bigint, kinds text[], payloads text[],
+                       data bytea[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = checkrein, pg_catalog AS $$
+DECLARE
+    a attempts;
+    cause bigint;
+    i integer;
+BEGIN
+    SELECT * INTO a FROM attempts WHERE attempt_id = of_attempt FOR UPDATE;
+    IF NOT FOUND THEN
+        PERFORM refuse('CR004', format('there is no attempt %s', of_attempt));
+    ELSIF under_fence IS NOT NULL AND (a.lease_owner IS NULL OR a.lease_fence <> under_fence
+                                       OR a.lease_until <= checkrein.now()) THEN
+        PERFORM refuse('CR001', format('fence %s no longer owns the attempt', under_fence));
+    ELSIF under_fence IS NULL AND NOT kinds <@ ARRAY['approval_decided', 'cancel_requested',
+            'pause_requested', 'user_answered'] THEN
+        PERFORM refuse('CR009', 'only requests may be recorded without the lease');
+    ELSIF a.status IN ('CANDIDATE_VERIFIED', 'FAILED_VERIFICATION', 'POLICY_BLOCKED',
+            'ENVIRONMENT_ERROR', 'MODEL_ERROR', 'FAILED', 'CANCELLED') THEN
+        PERFORM refuse('CR008', format('the attempt has ended: %s', a.status), a.status);
+    END IF;
+    INSERT INTO blobs SELECT a.tenant, 'sha256:' || encode(sha256(d), 'hex'), d
+    FROM unnest(data) AS d ON CONFLICT DO NOTHING;
+    FOR i IN 1 .. cardinality(kinds) LOOP
+        cause := project(a, kinds[i], payloads[i]::json, a.head_seq + 1);
+        a.head_hash := store_event(a, kinds[i], payloads[i], a.head_seq + 1, cause);
+        a.head_seq := a.head_seq + 1;
+    END LOOP;
+    UPDATE attempts SET head_seq = a.head_seq, head_hash = a.head_hash
+    WHERE attempt_id = of_attempt;
+END $$;
+
+-- Create a task (with task_created) and one attempt of it, which nobody owns yet.
+CREATE FUNCTION start(kinds text[], payloads text[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = checkrein, pg_catalog AS $$
+DECLARE
+    p json;
+    k json;
+    x json;
+    a attempts;
+    i integer;
+BEGIN
+    FOR i IN 1 .. cardinality(kinds) LOOP
+        p := payloads[i];
+        IF kinds[i] = 'task_created' THEN
+            k := p -> 'task';
+            INSERT INTO tasks VALUES (k ->> 'tenant', k ->> 'task_id', k ->> 'contract_version',
+                p -> 'contract', k -> 'input_refs', k ->> 'risk', k -> 'budget',
+                k ->> 'requested_by', k ->> 'commit_authority', 'CREATED', checkrein.now());
+        ELSIF kinds[i] = 'attempt_started' THEN
+            x := p -> 'attempt';
+            PERFORM step_task(x ->> 'task_id', 'attempt_started');
+            INSERT INTO attempts (tenant, attempt_id, task_id, number, body, contract, status,
+                started_at)
+            SELECT tenant, x ->> 'attempt_id', task_id, (x ->> 'number')::integer, x,
+                p -> 'contract', 'RUNNING', checkrein.now()
+            FROM tasks WHERE task_id = x ->> 'task_id' RETURNING * INTO a;
+            IF a.attempt_id IS NULL THEN
+                PERFORM refuse('CR004', format('there is no task %s', x ->> 'task_id'));
+            END IF;
+            INSERT INTO budgets (tenant, attempt_id, budget, lim)
+            SELECT a.tenant, a.attempt_id, key, value::bigint FROM json_each_text(p -> 'budgets');
+        ELSE
+            PERFORM refuse('CR009', format('an attempt cannot start with %s', kinds[i]));
+        END IF;
+    END LOOP;
+    FOR i IN 1 .. cardinality(kinds) LOOP
+        a.head_hash := store_event(a, kinds[i], payloads[i], a.head_seq + 1,
+                                   nullif(a.head_seq, 0));
+        a.head_seq := a.head_seq + 1;
+    END LOOP;
+    UPDATE attempts SET head_seq = a.head_seq, head_hash = a.head_hash
+    WHERE attempt_id = a.attempt_id;
+END $$;

@@ -1,0 +1,74 @@
+-- Where an attempt stands, in one read.
+
+CREATE FUNCTION effect_json(e effects) RETURNS json LANGUAGE sql STABLE AS $$
+    SELECT json_build_object('effect_id', e.effect_id, 'tenant', e.tenant, 'resource', e.resource,
+        'key', e.key, 'operation_hash', e.operation_hash, 'action_id', e.action_id,
+        'status', e.status, 'fence', e.fence, 'from_version', e.from_version,
+        'to_version', e.to_version, 'outcome', e.outcome, 'source', e.source)
+$$;
+
+CREATE FUNCTION grant_json(g grants) RETURNS json LANGUAGE sql STABLE AS $$
+    SELECT json_build_object('approval_id', g.approval_id, 'approver', g.approver,
+        'answer', g.answer, 'authority', g.authority, 'authenticated', g.authenticated,
+        'reason', g.reason, 'decided_at', g.decided_at)
+$$;
+
+-- The stored request with what changed since: status and deadline.
+CREATE FUNCTION approval_json(p approvals) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT p.body::jsonb || jsonb_build_object('expires_at', p.expires_at, 'status',
+        CASE WHEN p.status IN ('PENDING', 'GRANTED') AND p.expires_at <= checkrein.now()
+             THEN 'EXPIRED' ELSE p.status END)
+$$;
+
+CREATE FUNCTION held_seconds(a attempts) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+    SELECT ceil(extract(epoch FROM a.held + CASE WHEN a.lease_owner IS NULL THEN '0'
+        ELSE least(checkrein.now(), a.lease_until) - a.lease_seen END))::bigint
+$$;
+
+CREATE FUNCTION actions_json(of_attempt text, of_turn integer) RETURNS json
+LANGUAGE sql STABLE AS $$
+    SELECT json_agg(json_build_object(
+        'action', x.body, 'status', x.status, 'operation_hash', x.operation_hash,
+        'decision', (SELECT d.body FROM checkrein.decisions d WHERE d.action_id = x.action_id
+                     ORDER BY d.seq DESC LIMIT 1),
+        'approval', to_json(checkrein.approval_json(p)),
+        'grant', (SELECT checkrein.grant_json(g) FROM checkrein.grants g
+                  WHERE g.approval_id = p.approval_id ORDER BY g.decided_at LIMIT 1),
+        'effect', CASE WHEN e.effect_id IS NOT NULL THEN checkrein.effect_json(e) END,
+        'observed', EXISTS (SELECT FROM checkrein.observations o
+            WHERE o.attempt_id = of_attempt AND o.turn = of_turn AND o.position = x.position)
+        ) ORDER BY x.position)
+    FROM checkrein.actions x
+    LEFT JOIN LATERAL (SELECT * FROM checkrein.approvals r WHERE r.action_id = x.action_id
+                       ORDER BY r.request_revision DESC LIMIT 1) AS p ON true
+    LEFT JOIN checkrein.effects e ON e.action_id = x.action_id
+    WHERE x.attempt_id = of_attempt AND x.turn = of_turn
+$$;
+
+CREATE FUNCTION position_of(of_attempt text) RETURNS json
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = checkrein, pg_catalog AS $$
+    SELECT json_build_object(
+        'body', a.body, 'status', a.status, 'started_at', a.started_at,
+        'head_seq', a.head_seq, 'head_hash', 'sha256:' || encode(a.head_hash, 'hex'),
+        'pause_requested', a.pause_requested, 'cancel_reason', a.cancel_reason,
+        'exhausted', a.exhausted,
+        'detail', a.detail, 'sealed', a.candidate ->> 'state_digest',
+        'verification', a.verification, 'idle_turns', a.idle_turns,
+        'denied_turns', a.denied_turns,
+        'lease_alive', a.lease_owner IS NOT NULL AND a.lease_until > checkrein.now(),
+        'turn', CASE WHEN t.turn IS NOT NULL THEN json_build_object('turn', t.turn,
+            'status', t.status, 'raw_ref', t.raw_ref, 'manifest_ref', t.manifest_ref,
+            'sent', t.sent, 'lowest_trust', t.lowest_trust, 'model_tries', t.model_tries,
+            'waits_for', t.waits_for, 'text', coalesce(t.text, '')) END,
+        'actions', coalesce(actions_json(of_attempt, t.turn), '[]'),
+        'observed', coalesce((SELECT json_agg(o.position) FROM observations o
+            WHERE o.attempt_id = of_attempt AND o.turn = t.turn), '[]'),
+        'budgets', (SELECT json_object_agg(b.budget, json_build_object('limit', b.lim,
+            'reserved', b.reserved, 'spent',
+            CASE b.budget WHEN 'wall_time_s' THEN held_seconds(a) ELSE b.spent END))
+            FROM budgets b WHERE b.attempt_id = of_attempt))
+    FROM attempts a
+    LEFT JOIN LATERAL (SELECT * FROM turns WHERE attempt_id = of_attempt
+                       ORDER BY turns.turn DESC LIMIT 1) AS t ON true
+    WHERE a.attempt_id = of_attempt
+$$;

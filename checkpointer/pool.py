@@ -1,0 +1,45 @@
+"""Connections: one pool for the store, and LangGraph's saver over one of its own."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from psycopg import AsyncConnection
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool
+
+from checkrein.checkpointer.faults import translating
+from checkrein.checkpointer.server import Database
+
+Pool = AsyncConnectionPool[AsyncConnection[DictRow]]
+
+
+@asynccontextmanager
+async def opened(conninfo: str, *, size: int, op: str) -> AsyncIterator[Pool]:
+    """Open a pool whose connections are checked before use, and close it at the end."""
+    pool: Pool = AsyncConnectionPool(
+        conninfo,
+        connection_class=AsyncConnection[DictRow],
+        kwargs={"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row},
+        min_size=1,
+        max_size=size,
+        timeout=30,
+        max_idle=300,
+        check=AsyncConnectionPool.check_connection,
+        open=False,
+    )
+    try:
+        async with translating(op):
+            await pool.open(wait=True, timeout=30)
+        yield pool
+    finally:
+        await pool.close()
+
+
+@asynccontextmanager
+async def saver(database: Database) -> AsyncIterator[AsyncPostgresSaver]:
+    """LangGraph's checkpointer on its own schema. Only plain JSON types are revived from it."""
+    conninfo = database.schema("langgraph")
+    async with opened(conninfo, size=4, op="pool.saver") as pool:
+        yield AsyncPostgresSaver(pool, serde=JsonPlusSerializer(allowed_msgpack_modules=[]))

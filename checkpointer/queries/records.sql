@@ -1,0 +1,88 @@
+-- Reads for checkpointer/records.py. Each query follows a line `-- name: NAME`.
+
+-- name: history
+SELECT t.turn, b.data AS raw, t.waits_for, t.text, t.answer, t.waits_call,
+    coalesce((SELECT json_agg(o.body ORDER BY o.position) FROM checkrein.observations o
+              WHERE o.attempt_id = t.attempt_id AND o.turn = t.turn), '[]') AS observations,
+    (SELECT v.body FROM checkrein.verifications v
+     WHERE v.attempt_id = t.attempt_id AND v.turn = t.turn) AS feedback
+FROM checkrein.turns t
+JOIN checkrein.blobs b ON b.tenant = t.tenant AND b.ref = t.raw_ref
+WHERE t.attempt_id = %(attempt)s AND t.turn < %(before)s
+ORDER BY t.turn DESC LIMIT %(limit)s
+
+-- name: task
+SELECT task_id, tenant, contract_version, input_refs, risk, budget, requested_by,
+    commit_authority, status
+FROM checkrein.tasks WHERE task_id = %(task)s
+
+-- name: attempts
+SELECT a.attempt_id, a.task_id, a.number, a.status, a.contract ->> 'goal' AS goal,
+    to_char(a.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS started_at,
+    a.lease_owner IS NOT NULL AND a.lease_until > checkrein.now() AS lease_alive
+FROM checkrein.attempts a
+WHERE %(task)s::text IS NULL OR a.task_id = %(task)s
+ORDER BY a.started_at DESC, a.number DESC LIMIT %(limit)s
+
+-- name: unfinished
+SELECT a.attempt_id, a.task_id, a.number, a.status, a.contract ->> 'goal' AS goal,
+    to_char(a.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS started_at,
+    a.lease_owner IS NOT NULL AND a.lease_until > checkrein.now() AS lease_alive
+FROM checkrein.attempts a
+WHERE a.status IN ('RUNNING', 'VERIFYING', 'CANCELLING')
+ORDER BY a.started_at
+
+-- name: approvals
+SELECT checkrein.approval_json(p) AS approval
+FROM checkrein.approvals p JOIN checkrein.attempts a USING (attempt_id)
+WHERE (%(attempt)s::text IS NULL OR p.attempt_id = %(attempt)s)
+  AND (NOT %(open_only)s OR (p.status = 'PENDING' AND p.expires_at > checkrein.now()))
+ORDER BY a.started_at, p.requested_at, p.approval_id
+
+-- name: approval
+SELECT checkrein.approval_json(p) AS approval,
+    coalesce((SELECT json_agg(checkrein.grant_json(g) ORDER BY g.decided_at)
+              FROM checkrein.grants g WHERE g.approval_id = p.approval_id), '[]') AS grants
+FROM checkrein.approvals p WHERE p.approval_id = %(approval)s
+
+-- name: effects
+SELECT checkrein.effect_json(e) AS effect FROM checkrein.effects e
+WHERE e.attempt_id = %(attempt)s ORDER BY e.bound_seq
+
+-- name: effect_at
+SELECT checkrein.effect_json(e) AS effect FROM checkrein.effects e
+WHERE e.tenant = %(tenant)s AND e.resource = %(resource)s AND e.key = %(key)s
+
+-- name: repeats
+SELECT DISTINCT e.operation_hash
+FROM checkrein.effects e JOIN checkrein.attempts a USING (attempt_id)
+WHERE a.task_id = (SELECT task_id FROM checkrein.attempts WHERE attempt_id = %(attempt)s)
+  AND e.attempt_id <> %(attempt)s AND e.operation_hash = ANY (%(hashes)s)
+  AND e.status IN ('COMMITTED', 'EXECUTING', 'UNKNOWN_EFFECT')
+
+-- name: resolve
+SELECT attempt_id FROM checkrein.attempts
+WHERE left(attempt_id, length(%(prefix)s)) = %(prefix)s LIMIT 3
+
+-- name: dossier
+SELECT json_build_object(
+    'task', (SELECT row_to_json(t) FROM (SELECT task_id, tenant, contract_version, input_refs,
+        risk, budget, requested_by, commit_authority, status FROM checkrein.tasks
+        WHERE task_id = a.task_id) t),
+    'contract', a.contract, 'attempt', a.body, 'status', a.status, 'started_at', a.started_at,
+    'candidate', a.candidate, 'verification', a.verification,
+    'head_seq', a.head_seq, 'head_hash', 'sha256:' || encode(a.head_hash, 'hex'),
+    'actions', coalesce((SELECT json_agg(json_build_object('action', x.body, 'status', x.status,
+        'decisions', (SELECT json_agg(d.body ORDER BY d.seq) FROM checkrein.decisions d
+                      WHERE d.action_id = x.action_id)) ORDER BY x.turn, x.position)
+        FROM checkrein.actions x WHERE x.attempt_id = a.attempt_id), '[]'),
+    'approvals', coalesce((SELECT json_agg(json_build_object(
+        'request', checkrein.approval_json(p),
+        'grants', coalesce((SELECT json_agg(checkrein.grant_json(g)) FROM checkrein.grants g
+                   WHERE g.approval_id = p.approval_id), '[]')) ORDER BY p.requested_at)
+        FROM checkrein.approvals p WHERE p.attempt_id = a.attempt_id), '[]'),
+    'effects', coalesce((SELECT json_agg(checkrein.effect_json(e) ORDER BY e.bound_seq)
+        FROM checkrein.effects e WHERE e.attempt_id = a.attempt_id), '[]'),
+    'usage', (SELECT json_object_agg(b.budget, b.spent) FROM checkrein.budgets b
+        WHERE b.attempt_id = a.attempt_id)) AS dossier
+FROM checkrein.attempts a WHERE a.attempt_id = %(attempt)s

@@ -1,0 +1,102 @@
+"""The event store: one SQL function call, which is one transaction, for each append."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+
+from checkrein.checkpointer.faults import translating
+from checkrein.checkpointer.pool import Pool
+from checkrein.contracts.codec import to_text
+from checkrein.contracts.event import Event, Payload
+from checkrein.contracts.task import TaskContract
+from checkrein.errors import InputError, IntegrityError
+
+_APPEND = "SELECT checkrein.append(%s, %s, %s, %s, %s)"
+_START = "SELECT checkrein.start(%s, %s)"
+_READ = """
+SELECT attempt_id, seq, cause_seq, type, at, payload,
+       encode(prev_hash, 'hex') AS prev_hash, encode(hash, 'hex') AS hash
+FROM checkrein.events WHERE attempt_id = %s AND seq > %s ORDER BY seq LIMIT %s
+"""
+_BLOB = "SELECT data FROM checkrein.blobs WHERE ref = %s LIMIT 1"
+_CONTRACT = "SELECT contract FROM checkrein.attempts WHERE attempt_id = %s"
+
+Observer = Callable[[str, Payload], None]
+"""Told of each payload after it is durable: for live views. It must not block or raise."""
+
+
+class PostgresEventStore:
+    """ports.event_store.EventStore over a pool."""
+
+    def __init__(self, pool: Pool, observer: Observer | None = None) -> None:
+        self._pool = pool
+        self._observer = observer
+
+    async def start(self, payloads: Sequence[Payload]) -> None:
+        """See the port."""
+        kinds, texts = _split(payloads)
+        async with translating("store.start"), self._pool.connection() as connection:
+            await connection.execute(_START, (kinds, texts))
+
+    async def append(
+        self,
+        attempt_id: str,
+        payloads: Sequence[Payload],
+        *,
+        fence: int | None,
+        blobs: Sequence[bytes] = (),
+    ) -> None:
+        """See the port."""
+        if not payloads:
+            return
+        kinds, texts = _split(payloads)
+        async with translating("store.append"), self._pool.connection() as connection:
+            await connection.execute(_APPEND, (attempt_id, fence, kinds, texts, list(blobs)))
+        if self._observer is not None:
+            for payload in payloads:
+                self._observer(attempt_id, payload)
+
+    async def read(self, attempt_id: str, *, after: int = 0, limit: int = 10_000) -> list[Event]:
+        """See the port."""
+        async with translating("store.read"), self._pool.connection() as connection:
+            rows = await (await connection.execute(_READ, (attempt_id, after, limit))).fetchall()
+        return [
+            Event(
+                attempt_id=row["attempt_id"],
+                seq=row["seq"],
+                event_id=f"{row['attempt_id']}/{row['seq']}",
+                cause_id=None if row["cause_seq"] is None else f"{attempt_id}/{row['cause_seq']}",
+                type=row["type"],
+                at=row["at"],
+                payload=row["payload"],
+                prev_hash="sha256:" + row["prev_hash"],
+                hash="sha256:" + row["hash"],
+            )
+            for row in rows
+        ]
+
+    async def blob(self, ref: str) -> bytes:
+        """See the port."""
+        async with translating("store.blob"), self._pool.connection() as connection:
+            row = await (await connection.execute(_BLOB, (ref,))).fetchone()
+        if row is None:
+            raise IntegrityError(f"There are no bytes stored as {ref}.", op="store.blob")
+        data = bytes(row["data"])
+        if "sha256:" + hashlib.sha256(data).hexdigest() != ref:
+            raise IntegrityError(f"The bytes stored as {ref} have changed.", op="store.blob")
+        return data
+
+    async def contract(self, attempt_id: str) -> TaskContract:
+        """See the port."""
+        async with translating("store.contract"), self._pool.connection() as connection:
+            row = await (await connection.execute(_CONTRACT, (attempt_id,))).fetchone()
+        if row is None:
+            raise InputError(
+                f"There is no attempt {attempt_id}. `checkrein status` lists them.",
+                op="store.contract",
+                code="unknown_attempt",
+            )
+        return TaskContract.model_validate(row["contract"])
+
+
+def _split(payloads: Sequence[Payload]) -> tuple[list[str], list[str]]:
+    return [payload.type for payload in payloads], [to_text(payload) for payload in payloads]
