@@ -1,0 +1,212 @@
+"""Runs one command as the parent of all that it starts, and leaves none of it behind.
+
+A program of its own, started by command_runner as `python -I -S command_supervisor.py ...` with
+nothing but the standard library. Its standard input is a pipe that the runner holds open: when it
+closes, or the runner dies, everything is ended. What happened is written to the report pipe, one
+word and one number a line: started PID, exit CODE, signal NUMBER, failed ERRNO, stopped 0, left N.
+
+On Linux it is the reaper of all its descendants, so that one which left its session or lost its
+parent is still found. Elsewhere the command's process group is ended, and what left it is not.
+A command of the same user that kills this very process on purpose escapes it: it keeps order, and
+is no sandbox.
+"""
+
+import ctypes
+import errno
+import fcntl
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+
+PR_SET_CHILD_SUBREAPER = 36
+SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 0x1
+ENDING_S = 8.0
+"""Seconds that ending the tree may take."""
+
+
+def main(report: int, cpu_s: int, file_bytes: int, loopback: bool, argv: list[str]) -> None:
+    """Run the command to its end, or until standard input closes; then end what is left."""
+    os.set_inheritable(report, False)
+    if loopback:
+        raise_loopback()
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    limit(resource.RLIMIT_CORE, 0)
+    limit(resource.RLIMIT_CPU, cpu_s)
+    limit(resource.RLIMIT_FSIZE, file_bytes)
+    woken, waking = os.pipe()
+    os.set_blocking(woken, False)
+    os.set_blocking(waking, False)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    signal.set_wakeup_fd(waking)
+    child, fault = start(argv)
+    if fault:
+        tell(report, f"failed {fault}")
+    else:
+        tell(report, f"started {child}")
+        tell(report, watch(child, woken))
+    left = end_tree(child)
+    if left:
+        tell(report, f"left {left}")
+
+
+def tell(report: int, line: str) -> None:
+    """Write one line to the runner; it may be gone, and then nobody needs it."""
+    try:
+        os.write(report, f"{line}\n".encode())
+    except BrokenPipeError:
+        return
+
+
+def limit(kind: int, wanted: int) -> None:
+    """Set a resource limit, within what we may have ourselves."""
+    _, hard = resource.getrlimit(kind)
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(kind, (most, most))
+
+
+def raise_loopback() -> None:
+    """Bring up `lo` of a fresh network namespace, so that programs can talk to themselves."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        request = fcntl.ioctl(control, SIOCGIFFLAGS, struct.pack("16sH14x", b"lo", 0))
+        (flags,) = struct.unpack_from("H", request, 16)
+        fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", flags | IFF_UP))
+
+
+def start(argv: list[str]) -> tuple[int, int]:
+    """Start the command in a session of its own; its pid, and the errno if it could not be."""
+    failed, failing = os.pipe()  # closes by itself where the command starts
+    child = os.fork()
+    if child == 0:
+        become(argv, failing)
+    os.close(failing)
+    told = os.read(failed, 16)
+    os.close(failed)
+    return child, int(told or b"0")
+
+
+def become(argv: list[str], failing: int) -> None:
+    """Turn the forked child into the command; never returns."""
+    try:
+        os.setsid()
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        signal.set_wakeup_fd(-1)
+        # Python ignores these two, and a program that inherits that misbehaves.
+        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        os.execvp(argv[0], argv)  # noqa: S606 - a list of arguments is the whole point
+    except OSError as error:
+        os.write(failing, str(error.errno or errno.EINVAL).encode())
+    finally:
+        os._exit(127)
+
+
+def watch(child: int, woken: int) -> str:
+    """Wait for the command or for the end of standard input, whichever comes first."""
+    while True:
+        status = reap(child)
+        if status is not None:
+            if os.WIFSIGNALED(status):
+                return f"signal {os.WTERMSIG(status)}"
+            return f"exit {os.WEXITSTATUS(status)}"
+        ready, _, _ = select.select([0, woken], [], [])
+        if 0 in ready and not os.read(0, 64):
+            return "stopped 0"
+        if woken in ready:
+            os.read(woken, 4096)
+
+
+def reap(child: int) -> int | None:
+    """Collect everything that has ended; the command's own status, if it is among it."""
+    found = None
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return found
+        if pid == 0:
+            return found
+        if pid == child:
+            found = status
+
+
+def end_tree(child: int) -> int:
+    """End everything that is still there; how many resisted."""
+    deadline = time.monotonic() + ENDING_S
+    while time.monotonic() < deadline:
+        send(signal.SIGKILL, group=child)
+        kill_all()
+        reap(child)
+        if not has_children():
+            return 0
+        time.sleep(0.002)
+    return len(descendants()) or 1
+
+
+def has_children() -> bool:
+    """Whether any child is left; orphans below us have become ours, so that none means nobody."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def kill_all() -> None:
+    """Freeze every descendant, so that none can start another, then kill them all."""
+    seen: set[int] = set()
+    for _ in range(50):
+        fresh = descendants() - seen
+        if not fresh:
+            break
+        for pid in fresh:
+            send(signal.SIGSTOP, pid=pid)
+        seen |= fresh
+    for pid in seen:
+        send(signal.SIGKILL, pid=pid)
+
+
+def send(number: int, *, pid: int | None = None, group: int | None = None) -> None:
+    """Send a signal; what is gone, or is not ours to signal, shows in what is left."""
+    try:
+        if group is not None:
+            os.killpg(group, number)
+        elif pid is not None:
+            os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def descendants() -> set[int]:
+    """All processes below this one, by /proc; none where there is no /proc."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc") if sys.platform == "linux" else []:
+        if name.isdigit():
+            children.setdefault(parent_of(name), []).append(int(name))
+    found: set[int] = set()
+    pending = [os.getpid()]
+    while pending:
+        below = set(children.get(pending.pop(), [])) - found
+        found |= below
+        pending += below
+    return found
+
+
+def parent_of(pid: str) -> int:
+    """The parent's pid; 0 where the process is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stream:
+            # The name in brackets may hold anything, brackets and blanks too.
+            return int(stream.read().rpartition(b")")[2].split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "1", sys.argv[5:])

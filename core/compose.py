@@ -1,0 +1,178 @@
+"""The one place that chooses adapters and puts the parts together."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from langchain_core.language_models import BaseChatModel
+
+from checkrein.adapters.artifact_files import FolderArtifactStore
+from checkrein.adapters.chat_model import ChatModel
+from checkrein.adapters.command_runner import LocalCommandRunner
+from checkrein.adapters.command_verifier import CommandVerifier
+from checkrein.adapters.open_model import open_model
+from checkrein.adapters.system_clock import SystemClock
+from checkrein.adapters.task_file import LoadedTask, load_task
+from checkrein.adapters.unchanged_verifier import UnchangedVerifier
+from checkrein.adapters.workspace import FolderWorkspace
+from checkrein.adapters.workspace_capabilities import workspace_capabilities
+from checkrein.checkpointer import embedded_server, migrate, pool, server
+from checkrein.checkpointer.leases import TTL_S, PostgresLeases
+from checkrein.checkpointer.records import PostgresRecords
+from checkrein.checkpointer.store import Observer, PostgresEventStore
+from checkrein.contracts.attempt import WorkspaceRef
+from checkrein.contracts.task import TaskContract
+from checkrein.errors import InputError
+from checkrein.graph.lifecycle import FrontDoor
+from checkrein.policy_rego.bundle_files import load_bundle, shipped_bundle
+from checkrein.policy_rego.embedded import EmbeddedPolicy
+from checkrein.ports.bundle import Ports
+from checkrein.ports.capability import Capability
+from checkrein.settings import Settings
+from checkrein.testing.failpoints import from_text
+from checkrein.testing.scripted_model import ScriptedChatModel
+
+
+__all__ = ["Given", "LoadedTask", "Parts", "composed", "database_of", "load_task"]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the caller brings instead of naming it in the contract."""
+
+    model: BaseChatModel | None = None
+    capabilities: Sequence[Capability] = ()
+    policy: Path | None = None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything that is open while a harness is."""
+
+    settings: Settings
+    database: server.Database
+    front_door: FrontDoor
+    events: PostgresEventStore
+    records: PostgresRecords
+    artifacts: FolderArtifactStore
+
+
+async def database_of(settings: Settings) -> server.Database:
+    """The database that the settings name; starts the embedded one where it does not run."""
+    if settings.database_url:
+        return server.by_url(settings.database_url)
+    return await embedded_server.started(settings.home)
+
+
+@asynccontextmanager
+async def composed(
+    settings: Settings,
+    given: Given | None = None,
+    observer: Observer | None = None,
+    lease_ttl_s: float = TTL_S,
+) -> AsyncIterator[Parts]:
+    """Open the database and everything on it.
+
+    Raises:
+        StoreError: the database cannot be used, or its schema is not of this version.
+        EnvironmentFault: the embedded server cannot start.
+    """
+    database = await database_of(settings)
+    await migrate.ensure(database)
+    async with (
+        pool.opened(database.app, size=8, op="compose.pool") as connections,
+        pool.saver(database) as saver,
+    ):
+        events = PostgresEventStore(connections, observer)
+        records = PostgresRecords(connections)
+        artifacts = FolderArtifactStore(settings.home)
+        opener = _Opener(settings, given or Given(), events, records, artifacts)
+        leases = PostgresLeases(database, connections, lease_ttl_s)
+        door = FrontDoor(events, records, leases, opener, saver, settings.durability)
+        yield Parts(settings, database, door, events, records, artifacts)
+
+
+@dataclass(frozen=True)
+class _Opener:
+    """graph.lifecycle.Opener with this machine's adapters."""
+
+    settings: Settings
+    given: Given
+    events: PostgresEventStore
+    records: PostgresRecords
+    artifacts: FolderArtifactStore
+
+    async def make_workspace(self, contract: TaskContract, attempt_id: str) -> WorkspaceRef:
+        """The contract's folder; a task without one works in an empty folder of its own."""
+        if contract.workspace is not None:
+            path, mode = Path(contract.workspace.path), contract.workspace.mode
+            return await FolderWorkspace.create(
+                path, mode, home=self.settings.home, attempt_id=attempt_id
+            )
+        with tempfile.TemporaryDirectory(prefix="checkrein-empty-") as empty:
+            return await FolderWorkspace.create(
+                Path(empty), "copy", home=self.settings.home, attempt_id=attempt_id
+            )
+
+    async def drop_workspace(self, attempt_id: str) -> None:
+        """Remove what make_workspace put under the home; never the person's own folder."""
+        await asyncio.to_thread(
+            shutil.rmtree, self.settings.home / "workspaces" / attempt_id, ignore_errors=True
+        )
+
+    @asynccontextmanager
+    async def open(
+        self, contract: TaskContract, attempt_id: str, workspace: WorkspaceRef
+    ) -> AsyncIterator[Ports]:
+        """Open policy, model and capabilities for one attempt."""
+        failpoints = from_text(self.settings.failpoint)
+        model = await self._model(contract)
+        folder = FolderWorkspace(
+            workspace,
+            home=self.settings.home,
+            attempt_id=attempt_id,
+            failpoint=failpoints.reach,
+        )
+        capabilities = [*workspace_capabilities(folder), *self.given.capabilities]
+        verifiers = (
+            CommandVerifier(LocalCommandRunner(), self.artifacts),
+            UnchangedVerifier(),
+        )
+        policy = await self._policy(contract)
+        try:
+            yield Ports(
+                events=self.events,
+                records=self.records,
+                policy=policy,
+                model=model,
+                capabilities={c.spec.name: c for c in capabilities},
+                verifiers=verifiers,
+                artifacts=self.artifacts,
+                clock=SystemClock(),
+                failpoints=failpoints,
+                workspace=folder,
+            )
+        finally:
+            await policy.close()
+
+    async def _model(self, contract: TaskContract) -> ChatModel:
+        if self.given.model is not None:
+            return ChatModel(self.given.model, name=contract.model)
+        if contract.model is None:
+            raise InputError(
+                "The task names no model. Add `model: scripted:FILE` or a LangChain model string, "
+                "or give one to Harness.",
+                op="compose.model",
+            )
+        return await open_model(contract.model, base=Path("/"), open_script=ScriptedChatModel.load)
+
+    async def _policy(self, contract: TaskContract) -> EmbeddedPolicy:
+        folder = self.given.policy or (Path(contract.policy) if contract.policy else None)
+        bundle = await asyncio.to_thread(
+            shipped_bundle if folder is None else lambda: load_bundle(folder)
+        )
+        return await EmbeddedPolicy.load(bundle)

@@ -1,0 +1,127 @@
+"""The public Python API: a harness that is open on one database."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from langchain_core.language_models import BaseChatModel
+
+from checkrein.compose import Given, Parts, composed
+from checkrein.contracts.approval import Answer, ApprovalRequest
+from checkrein.contracts.event import Event
+from checkrein.contracts.task import TaskContract
+from checkrein.graph.approvals import answer_approval
+from checkrein.graph.report import Report, report
+from checkrein.ports.capability import Capability
+from checkrein.settings import Settings
+
+
+class Harness:
+    """Runs tasks and answers approvals. Make one with `Harness.open`.
+
+    Every method may raise StoreError (the database cannot be used) besides what it names.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        """Use `Harness.open`."""
+        self._parts = parts
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        *,
+        model: BaseChatModel | None = None,
+        capabilities: Sequence[Capability] = (),
+        policy: Path | str | None = None,
+        settings: Settings | None = None,
+    ) -> AsyncIterator["Harness"]:
+        """Open the database (embedded unless CHECKREIN_DATABASE_URL names yours).
+
+        Args:
+            model: your LangChain chat model; None takes each task's `model` string.
+            capabilities: functions of yours, made by `@capability`, beside the workspace's.
+            policy: a bundle folder; None takes each task's, else the shipped one.
+            settings: None reads the CHECKREIN_... environment variables.
+
+        Raises:
+            EnvironmentFault: the embedded Postgres cannot start.
+            StoreError: the database cannot be used.
+        """
+        given = Given(model, tuple(capabilities), None if policy is None else Path(policy))
+        async with composed(settings or Settings.from_env(), given) as parts:
+            yield cls(parts)
+
+    async def run(self, contract: TaskContract) -> Report:
+        """Work on a new task until it ends or must wait for somebody.
+
+        Raises:
+            InputError: workspace, policy or model cannot be opened; nothing was stored.
+        """
+        return await self._parts.front_door.start(contract)
+
+    async def resume(self, attempt_id: str) -> Report:
+        """Go on with an attempt; where it still waits, only say for what.
+
+        Raises:
+            InputError: no such attempt.
+            BusyError: another process works on it.
+        """
+        return await self._parts.front_door.resume(attempt_id)
+
+    async def recover(self, attempt_id: str) -> Report:
+        """Take over an attempt whose process died. Raises as `resume` does."""
+        return await self._parts.front_door.recover(attempt_id)
+
+    async def cancel(self, attempt_id: str, *, by: str, reason: str) -> Report:
+        """Ask for the end of an attempt. Effects that happened stay on the record."""
+        return await self._parts.front_door.cancel(attempt_id, by=by, reason=reason)
+
+    async def status(self, attempt_id: str) -> Report:
+        """Where an attempt stands; changes nothing."""
+        return await report(self._parts.records, attempt_id)
+
+    async def approvals(self) -> list[ApprovalRequest]:
+        """All open requests, oldest first."""
+        return await self._parts.records.approvals()
+
+    async def approve(self, approval_id: str, *, by: str, reason: str = "") -> ApprovalRequest:
+        """Say yes to one request. The name is stored as asserted, not as authenticated.
+
+        Raises:
+            InputError: no such request, or `by` may not answer it.
+            ConflictError: it is not open any more.
+        """
+        return await self._answer(approval_id, Answer.APPROVE, by, reason)
+
+    async def reject(self, approval_id: str, *, by: str, reason: str) -> ApprovalRequest:
+        """Say no to one request; the model is told the reason. Raises as `approve` does."""
+        return await self._answer(approval_id, Answer.REJECT, by, reason)
+
+    async def trace(self, attempt_id: str) -> list[Event]:
+        """The attempt's events, in order."""
+        return await self._parts.events.read(attempt_id)
+
+    async def _answer(
+        self, approval_id: str, answer: Answer, by: str, reason: str
+    ) -> ApprovalRequest:
+        return await answer_approval(
+            self._parts.events,
+            self._parts.records,
+            approval_id,
+            answer,
+            approver=by,
+            authenticated=False,
+            reason=reason,
+        )
+
+
+def run_sync(contract: TaskContract, *, model: BaseChatModel | None = None) -> Report:
+    """Run one task to its end or first pause, from code that is not async."""
+
+    async def once() -> Report:
+        async with Harness.open(model=model) as harness:
+            return await harness.run(contract)
+
+    return asyncio.run(once())

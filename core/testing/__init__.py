@@ -1,0 +1,1 @@
+"""Fakes and suites that ship with the package."""

@@ -1,0 +1,1 @@
+"""One suite per port, to be run against every adapter of that port."""

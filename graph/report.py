@@ -1,0 +1,76 @@
+"""What a person or program is told about an attempt: one shape for every command."""
+
+from collections import Counter
+from typing import Any
+
+from pydantic import Field
+
+from checkrein.contracts.approval import ApprovalRequest
+from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.budget import Budget, BudgetLine
+from checkrein.contracts.codec import Frozen
+from checkrein.contracts.verification import VerificationResult
+from checkrein.nodes.waiting import waiting_for
+from checkrein.ports.records import Records
+
+
+class Report(Frozen):
+    """Where an attempt stands.
+
+    Attributes:
+        waiting_for: why it is suspended, in one sentence; None where it is not.
+        approvals: the requests of the attempt that are open.
+        effects: how many effects there are, by status.
+        evidence: digest of the event chain's head, once the attempt has ended.
+        workspace: the folder that the attempt works in.
+        warnings: what a person should know besides.
+    """
+
+    task_id: str
+    attempt_id: str
+    status: AttemptStatus
+    detail: str = ""
+    waiting_for: str | None = None
+    approvals: list[ApprovalRequest] = Field(default_factory=list)
+    effects: dict[str, int] = Field(default_factory=dict)
+    verification: VerificationResult | None = None
+    evidence: str | None = None
+    workspace: str
+    budgets: dict[Budget, BudgetLine] = Field(default_factory=dict)
+    turns: int = 0
+    lease_alive: bool = False
+    warnings: list[str] = Field(default_factory=list)
+
+    @property
+    def verified(self) -> bool:
+        """Whether an independent verifier accepted the result."""
+        return self.status is AttemptStatus.CANDIDATE_VERIFIED
+
+
+async def report(records: Records, attempt_id: str, **more: Any) -> Report:
+    """Read where an attempt stands.
+
+    Raises:
+        InputError: no such attempt.
+    """
+    position = await records.position(attempt_id)
+    attempt = position.attempt
+    effects = await records.effects(attempt_id)
+    waiting = waiting_for(position)
+    ended = attempt.status.is_terminal
+    return Report(
+        task_id=attempt.task_id,
+        attempt_id=attempt_id,
+        status=attempt.status,
+        detail=position.detail,
+        waiting_for=waiting.reason if waiting is not None and not ended else None,
+        approvals=[] if ended else await records.approvals(attempt_id),
+        effects=dict(Counter(str(effect.status) for effect in effects)),
+        verification=position.verification,
+        evidence=position.head_hash if ended else None,
+        workspace=attempt.workspace_ref.root,
+        budgets=position.budgets,
+        turns=0 if position.turn is None else position.turn.turn,
+        lease_alive=position.lease_alive,
+        **more,
+    )

@@ -1,0 +1,158 @@
+"""Asking the policy about one action: the same way when it is proposed and before it runs."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from checkrein import __version__
+from checkrein.contracts.action import Action, SideEffect, operation_hash
+from checkrein.contracts.approval import ApprovalStatus
+from checkrein.contracts.context import TRUST_ORDER, Trust
+from checkrein.contracts.decision import (
+    ActionFacts,
+    ActorFacts,
+    ApprovalFacts,
+    ApprovalTerms,
+    AttemptFacts,
+    DecisionInput,
+    PolicyDecision,
+    ProvenanceFacts,
+    Reserved,
+    TaskFacts,
+    Verdict,
+)
+from checkrein.contracts.event import PolicyDecided
+from checkrein.nodes.run import Run
+from checkrein.ports.capability import Description
+from checkrein.ports.records import ActionState, Position
+
+Phase = Literal["propose", "dispatch"]
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """A decision with what it binds and the exact input that it was made of."""
+
+    decision: PolicyDecision
+    operation_hash: str
+    event: PolicyDecided
+    input_text: bytes
+
+
+async def authorize(
+    run: Run,
+    position: Position,
+    action: Action,
+    description: Description,
+    phase: Phase,
+    state: ActionState | None = None,
+) -> Ruling:
+    """Ask the policy, and tighten its answer by what the harness knows; never loosen it."""
+    free = operation_hash(action, {})
+    repeats = bool(await run.ports.records.repeats(run.attempt_id, [free])) and (
+        action.side_effect_class is not SideEffect.READ
+    )
+    document = _document(run, position, action, description, phase, repeats, state)
+    decision = await run.ports.policy.decide(document)
+    decision = _tightened(run, action, decision, repeats)
+    bound = operation_hash(action, decision.constraints)
+    return Ruling(
+        decision=decision,
+        operation_hash=bound,
+        event=PolicyDecided(
+            action_id=action.action_id, phase=phase, decision=decision, operation_hash=bound
+        ),
+        input_text=run.ports.policy.input_text(document),
+    )
+
+
+def _document(
+    run: Run,
+    position: Position,
+    action: Action,
+    description: Description,
+    phase: Phase,
+    repeats: bool,
+    state: ActionState | None,
+) -> DecisionInput:
+    contract, attempt = run.contract, position.attempt
+    lowest = action.provenance.lowest_trust
+    return DecisionInput(
+        phase=phase,
+        tenant=contract.tenant,
+        task=TaskFacts(
+            task_id=attempt.task_id,
+            risk=contract.risk,
+            contract_version=contract.contract_version,
+            capabilities=contract.capabilities,
+            requested_by=contract.requested_by,
+        ),
+        attempt=AttemptFacts(
+            attempt_id=attempt.attempt_id, number=attempt.number, turn=action.turn
+        ),
+        actor=ActorFacts(
+            user=contract.requested_by, agent=attempt.model, runtime=f"checkrein/{__version__}"
+        ),
+        action=ActionFacts(
+            action_id=action.action_id,
+            capability=action.capability,
+            type=action.type,
+            args=action.args,
+            resource=description.resource,
+            resource_version=description.resource_version,
+            side_effect_class=action.side_effect_class,
+            reversible=action.side_effect_class is not SideEffect.IRREVERSIBLE,
+            facts=description.facts,
+            repeats_effect=repeats,
+        ),
+        provenance=ProvenanceFacts(
+            lowest_trust=lowest,
+            untrusted=TRUST_ORDER.index(lowest) < TRUST_ORDER.index(Trust.WORKSPACE),
+        ),
+        budget={str(name): line.left for name, line in position.budgets.items()},
+        approvals=_held(state),
+        now_ms=run.ports.clock.now_ns() // 1_000_000,
+    )
+
+
+def _held(state: ActionState | None) -> list[ApprovalFacts]:
+    """The approval that is held for this action, if a person gave one."""
+    if state is None or state.approval is None or state.grant is None:
+        return []
+    if state.approval.status not in {ApprovalStatus.GRANTED, ApprovalStatus.USED}:
+        return []
+    return [
+        ApprovalFacts(
+            approval_id=state.approval.approval_id,
+            approvers=[state.grant.approver],
+            operation_hash=state.approval.operation_hash,
+        )
+    ]
+
+
+def _tightened(run: Run, action: Action, decision: PolicyDecision, repeats: bool) -> PolicyDecision:
+    if decision.denies:
+        return decision
+    spec = run.ports.capabilities[action.capability].spec
+    missing = sorted(set(decision.constraints) - spec.enforces)
+    if missing:
+        return decision.model_copy(
+            update={
+                "decision": Verdict.DENY,
+                "reason_code": Reserved.CONSTRAINT_UNAVAILABLE.value,
+                "reasons": [Reserved.CONSTRAINT_UNAVAILABLE.value],
+                "constraints": {},
+                "approval": None,
+                "message": f"{spec.name} cannot enforce {', '.join(missing)}",
+            }
+        )
+    if repeats and decision.decision is not Verdict.REQUIRE_APPROVAL:
+        # An equal effect of this task exists already: asked, never silently allowed.
+        return decision.model_copy(
+            update={
+                "decision": Verdict.REQUIRE_APPROVAL,
+                "reason_code": "repeats_effect",
+                "reasons": ["repeats_effect"],
+                "approval": ApprovalTerms(roles=["approver"]),
+            }
+        )
+    return decision

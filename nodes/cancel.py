@@ -1,0 +1,66 @@
+"""Cancelling: no new work; what was sent is asked about; CANCELLED only once all is quiet."""
+
+from checkrein.contracts.action import Guarantee
+from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.effect import Effect, EffectStatus, Outcome, OutcomeSource
+from checkrein.contracts.event import (
+    ActionDeduplicated,
+    AttemptEnded,
+    Cancelled,
+    EffectReconciled,
+    Payload,
+)
+from checkrein.nodes.ledger import settled_call, unknown
+from checkrein.nodes.run import Run, Step
+from checkrein.ports.capability import Capability
+from checkrein.ports.records import ActionState, Position
+
+OPEN = frozenset({EffectStatus.EXECUTING, EffectStatus.UNKNOWN_EFFECT})
+
+
+async def cancel(run: Run, position: Position) -> Step:
+    """End an attempt that a person cancelled, unless the fate of an effect is still open."""
+    for state in position.actions:
+        if state.effect is not None and state.effect.status in OPEN:
+            await _asked(run, position, state)
+    left = [s for s in (await run.position()).actions if s.effect and s.effect.status in OPEN]
+    if left:
+        return Step("cancelling")
+    await run.reach("in_cancel")
+    reason = position.cancel_reason or ""
+    await run.record(
+        Cancelled(reason=reason), AttemptEnded(status=AttemptStatus.CANCELLED, detail=reason)
+    )
+    return Step("cancelled")
+
+
+async def _asked(run: Run, position: Position, state: ActionState) -> None:
+    """Settle one effect by its target. Old owners are fenced off, so what is read stays true."""
+    effect = state.effect
+    assert effect is not None
+    capability = run.ports.capabilities[state.action.capability]
+    outcome = await capability.lookup(effect)
+    swaps = capability.spec.guarantee is Guarantee.COMPARE_AND_SET
+    if outcome is None and swaps and await _untouched(capability, effect):
+        outcome = Outcome(status=EffectStatus.NOT_APPLIED, message="still at the version before")
+    if outcome is None:
+        await unknown(run, position, state, effect, "cancelled before its answer was known")
+        return
+    events: list[Payload] = [
+        EffectReconciled(
+            effect_id=effect.effect_id,
+            action_id=state.action.action_id,
+            outcome=outcome,
+            source=OutcomeSource.RECONCILED,
+        )
+    ]
+    if outcome.status is EffectStatus.COMMITTED:
+        events.append(
+            ActionDeduplicated(action_id=state.action.action_id, effect_id=effect.effect_id)
+        )
+    await run.record(*events, *settled_call(position, state))
+
+
+async def _untouched(capability: Capability, effect: Effect) -> bool:
+    """Whether the target is still as it was before the effect."""
+    return await capability.version(effect.resource) == effect.from_version

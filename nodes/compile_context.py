@@ -1,0 +1,112 @@
+"""compile_context: the top of every turn. Reads the world, changes nothing outside."""
+
+from checkrein.contracts.budget import Budget
+from checkrein.contracts.codec import canonical, digest
+from checkrein.contracts.context import (
+    CompiledContext,
+    ContextManifest,
+    Message,
+    Omitted,
+    Source,
+    Trust,
+)
+from checkrein.contracts.event import BudgetExhausted
+from checkrein.nodes import messages
+from checkrein.nodes.cancel import cancel
+from checkrein.nodes.run import Run, Step
+from checkrein.nodes.waiting import waiting_for
+from checkrein.ports.records import Position
+
+HISTORY_TURNS = 40
+"""The most turns that are shown word for word."""
+
+CONTEXT_TOKENS = 60_000
+"""The most tokens (estimated) that history may fill."""
+
+
+async def compile_context(run: Run) -> Step:
+    """Stop where that is asked for, else make the next turn's context ready."""
+    position = await run.position()
+    if position.cancel_reason is not None:
+        return await cancel(run, position)
+    turn = position.turn
+    if turn is not None and turn.status == "RESPONDED":
+        return Step("ready", turn.turn)
+    if waiting_for(position) is not None:
+        return Step("suspend")
+    short = _exhausted(position)
+    if short is not None:
+        await run.record(short)
+        return Step("suspend")
+    run.compiled = await compiled(run, position)
+    return Step("ready", run.compiled.turn)
+
+
+async def compiled(run: Run, position: Position) -> CompiledContext:
+    """Make the context of the coming turn. Deterministic: the same position, the same bytes."""
+    turn = position.turn
+    number = 1 if turn is None else turn.turn + (turn.status == "CLOSED")
+    history = await run.ports.records.history(run.attempt_id, before=number, limit=HISTORY_TURNS)
+    head = messages.opening(run.contract, position, number)
+    granted = [
+        run.ports.capabilities[name].spec
+        for name in run.contract.capabilities
+        if name in run.ports.capabilities
+    ]
+    tools = [messages.tool(spec) for spec in granted] + [messages.ASK_TOOL]
+    taken: list[list[Message]] = []
+    sources = [
+        Source(type="rules", id="platform", tokens=messages.tokens(head[0]), trust=Trust.PLATFORM),
+        Source(type="goal", id="contract", tokens=messages.tokens(head[1]), trust=Trust.USER),
+    ]
+    omitted: list[Omitted] = []
+    left = CONTEXT_TOKENS
+    for record in reversed(history):
+        shown = messages.of_turn(record)
+        size = sum(map(messages.tokens, shown))
+        if size > left:
+            omitted.append(
+                Omitted(type="turn", id=str(record.turn), reason="the context has no room left")
+            )
+            continue
+        left -= size
+        taken.append(shown)
+        sources.append(
+            Source(type="turn", id=str(record.turn), tokens=size, trust=messages.trust(record))
+        )
+    if history and history[0].turn > 1:
+        omitted.append(
+            Omitted(
+                type="turns",
+                id=f"1-{history[0].turn - 1}",
+                reason=f"only the last {HISTORY_TURNS} turns are shown",
+            )
+        )
+    sent = head + [message for shown in reversed(taken) for message in shown]
+    manifest = ContextManifest(
+        turn=number,
+        policy_version=run.ports.policy.version,
+        sources=sources,
+        omitted=omitted,
+        total_tokens=sum(source.tokens for source in sources),
+        budget_tokens=CONTEXT_TOKENS,
+        sent=digest(
+            canonical([[m.model_dump(mode="json") for m in sent], [tool.name for tool in tools]])
+        ),
+    )
+    return CompiledContext(
+        turn=number,
+        messages=sent,
+        tools=tools,
+        manifest=manifest,
+        lowest_trust=messages.least_trusted(source.trust for source in sources),
+    )
+
+
+def _exhausted(position: Position) -> BudgetExhausted | None:
+    for budget in (Budget.STEPS, Budget.WALL_TIME_S, Budget.MODEL_TOKENS):
+        line = position.budgets[budget]
+        free = line.left + (line.reserved if budget is not Budget.WALL_TIME_S else 0)
+        if free < 1:
+            return BudgetExhausted(budget=budget, limit=line.limit, left=line.left, needed=1)
+    return None

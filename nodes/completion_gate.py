@@ -1,0 +1,142 @@
+"""completion_gate: seal the candidate, let independent code judge it, and compare again."""
+
+import tempfile
+from pathlib import Path
+
+from checkrein.contracts.artifact import Artifact
+from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.budget import Budget
+from checkrein.contracts.codec import digest_of, visible
+from checkrein.contracts.event import (
+    AttemptEnded,
+    BudgetSettled,
+    CandidateSealed,
+    VerificationFinished,
+    VerificationStarted,
+)
+from checkrein.contracts.task import Check, UnchangedCheck
+from checkrein.contracts.verification import CheckResult, CheckStatus, VerificationResult
+from checkrein.errors import EnvironmentFault
+from checkrein.nodes.proposals import read_reply
+from checkrein.nodes.run import Run, Step
+from checkrein.ports.records import Position
+from checkrein.ports.verifier import Examination
+
+SUMMARY_LIMIT = 4_000
+"""Characters of the model's closing words that are sealed."""
+
+
+async def completion_gate(run: Run) -> Step:
+    """Judge the candidate. The model's word is no evidence."""
+    position = await run.position()
+    turn = position.turn
+    if turn is None or turn.raw_ref is None or turn.status != "RESPONDED":
+        return Step("repair")
+    raw = await run.ports.events.blob(turn.raw_ref)
+    summary = visible(read_reply(raw).text)[:SUMMARY_LIMIT]
+    try:
+        sealed = await run.ports.workspace.digest()
+        artifacts = await _artifacts(run)
+        await run.record(
+            CandidateSealed(
+                turn=turn.turn,
+                summary=summary,
+                state_digest=sealed,
+                candidate_hash=digest_of([summary, sealed, [a.hash for a in artifacts]]),
+                artifacts=artifacts,
+            ),
+            VerificationStarted(turn=turn.turn, state_digest=sealed),
+        )
+        await run.reach("in_verifier")
+        checks = await _judged(run, sealed)
+        if await run.ports.workspace.digest() != sealed:
+            checks.append(_moved())
+    except EnvironmentFault as error:
+        await run.record(AttemptEnded(status=AttemptStatus.ENVIRONMENT_ERROR, detail=str(error)))
+        return Step("environment_error", turn.turn)
+    await run.reach("before_verification")
+    return await _verdict(run, position, turn.turn, _result(run, sealed, checks))
+
+
+async def _verdict(run: Run, position: Position, turn: int, result: VerificationResult) -> Step:
+    if result.accepted:
+        await run.record(
+            VerificationFinished(turn=turn, result=result, repair=False),
+            AttemptEnded(status=AttemptStatus.CANDIDATE_VERIFIED, detail="every check passed"),
+        )
+        await run.reach("after_verification")
+        return Step("verified", turn)
+    if result.repairable and position.budgets[Budget.REPAIRS].left > 0:
+        await run.record(
+            BudgetSettled(turn=turn, released={}, spent={Budget.REPAIRS: 1}),
+            VerificationFinished(turn=turn, result=result, repair=True),
+        )
+        await run.reach("after_verification")
+        return Step("repair", turn)
+    await run.record(
+        VerificationFinished(turn=turn, result=result, repair=False),
+        AttemptEnded(
+            status=AttemptStatus.FAILED_VERIFICATION,
+            detail="; ".join(result.gaps)[:1000],
+            needs_escalation=result.repairable,
+        ),
+    )
+    await run.reach("after_verification")
+    return Step("not_verified", turn)
+
+
+async def _judged(run: Run, sealed: str) -> list[CheckResult]:
+    """Run every check, each on a copy of its own, which must be a copy of what was sealed."""
+    workspace = run.ports.workspace
+    protected = run.contract.protected
+    checks: list[Check] = list(run.contract.success)
+    if protected:
+        checks.append(UnchangedCheck(unchanged=protected))
+    results: list[CheckResult] = []
+    for check in checks:
+        verifier = next((v for v in run.ports.verifiers if v.judges(check)), None)
+        if verifier is None:
+            raise EnvironmentFault(f"No verifier judges {check}.", op="gate.judge")
+        with tempfile.TemporaryDirectory(prefix="checkrein-verify-") as folder:
+            copy = Path(folder) / "candidate"
+            if await workspace.copy_to(copy) != sealed:
+                return [*results, _moved()]
+            examination = Examination(contract=run.contract, copy_root=copy, state_digest=sealed)
+            results.append(await verifier.verify(check, examination, workspace))
+    return results
+
+
+def _result(run: Run, sealed: str, checks: list[CheckResult]) -> VerificationResult:
+    bad = [check for check in checks if check.status is not CheckStatus.PASS]
+    return VerificationResult(
+        contract_version=run.contract.contract_version,
+        verifier_version=", ".join(sorted({v.version for v in run.ports.verifiers})),
+        checks=checks,
+        status=CheckStatus.PASS if not bad else CheckStatus.FAIL,
+        state_digest=sealed,
+        evidence_refs=[check.evidence_ref for check in checks if check.evidence_ref],
+        environment_ref="copy",
+        repairable=bool(bad) and all(check.status is CheckStatus.FAIL for check in bad),
+        gaps=[f"{check.name}: {check.gap}" for check in bad],
+    )
+
+
+def _moved() -> CheckResult:
+    return CheckResult(
+        kind="digest",
+        name="state unchanged while it was verified",
+        status=CheckStatus.FAIL,
+        gap="the workspace changed after the candidate was sealed; look at it again",
+    )
+
+
+async def _artifacts(run: Run) -> list[Artifact]:
+    """Make the artifacts that the contract expects of the candidate itself."""
+    if "diff" not in run.contract.artifacts:
+        return []
+    data = (await run.ports.workspace.diff()).encode("utf-8", "backslashreplace")
+    return [
+        await run.ports.artifacts.put(
+            data, name="changes.diff", media_type="text/x-diff", producer="completion_gate"
+        )
+    ]

@@ -1,0 +1,182 @@
+"""decide: call the model once, store its raw output, and only then read it."""
+
+import asyncio
+import random
+
+from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.budget import Budget
+from checkrein.contracts.codec import canonical, digest
+from checkrein.contracts.context import CompiledContext
+from checkrein.contracts.event import (
+    AttemptEnded,
+    BudgetExhausted,
+    BudgetReserved,
+    BudgetSettled,
+    ContextCompiled,
+    ModelRequested,
+    ModelResponded,
+    Payload,
+    QuestionAsked,
+    RetryScheduled,
+    TurnStopped,
+)
+from checkrein.contracts.proposal import (
+    CandidateProposal,
+    ModelReply,
+    NothingProposal,
+    Proposal,
+    QuestionProposal,
+    ToolProposal,
+)
+from checkrein.errors import BudgetExceededError, ModelError
+from checkrein.nodes import observations
+from checkrein.nodes.compile_context import compiled
+from checkrein.nodes.proposals import read_proposals
+from checkrein.nodes.run import Run, Step
+from checkrein.ports.records import Position
+
+MODEL_TRIES = 3
+"""How often a model call that fails in passing is made in all."""
+
+IDLE_TURNS = 3
+"""After so many turns in a row without one usable proposal the attempt ends MODEL_ERROR."""
+
+
+async def decide(run: Run) -> Step:
+    """Make sure that the turn has its raw output, then say what it amounts to."""
+    position = await run.position()
+    turn = position.turn
+    if turn is not None and turn.status == "RESPONDED" and turn.raw_ref is not None:
+        raw = await run.ports.events.blob(turn.raw_ref)
+        return await _judged(run, position, turn.turn, raw)
+    if position.idle_turns >= IDLE_TURNS:
+        return await _ended(
+            run, f"the model made no usable proposal in {position.idle_turns} turns in a row"
+        )
+    context = run.compiled or await compiled(run, position)
+    run.compiled = None
+    try:
+        reply = await _asked(run, position, context)
+    except BudgetExceededError as error:
+        return await _out_of_budget(run, position, error)
+    except ModelError as error:
+        return await _ended(run, str(error))
+    return await _judged(run, position, context.turn, reply.raw)
+
+
+async def _asked(run: Run, position: Position, context: CompiledContext) -> ModelReply:
+    """Call the model, trying passing faults again, and store the reply unread."""
+    number = context.turn
+    reserved = {
+        Budget.STEPS: 1,
+        Budget.MODEL_TOKENS: context.manifest.total_tokens + run.ports.model.max_output_tokens,
+    }
+    before: list[Payload] = []
+    lost = position.budgets[Budget.MODEL_TOKENS].reserved
+    if lost:
+        # The call before this one may have been paid without its answer ever being stored.
+        held = {Budget.STEPS: position.budgets[Budget.STEPS].reserved, Budget.MODEL_TOKENS: lost}
+        before.append(BudgetSettled(turn=number, released=held, spent={Budget.MODEL_TOKENS: lost}))
+    manifest = canonical(context.manifest.model_dump(mode="json"))
+    await run.record(
+        *before,
+        ContextCompiled(
+            turn=number,
+            manifest_ref=digest(manifest),
+            sent=context.manifest.sent,
+            tokens=context.manifest.total_tokens,
+            lowest_trust=context.lowest_trust,
+        ),
+        BudgetReserved(turn=number, amounts=reserved),
+        ModelRequested(turn=number, model=run.ports.model.name),
+        blobs=(manifest,),
+    )
+    reply = await _tried(run, context, reserved)
+    await run.record(
+        ModelResponded(
+            turn=number,
+            raw_ref=digest(reply.raw),
+            usage=reply.usage,
+            model_id=reply.model_id,
+            request_id=reply.request_id,
+        ),
+        BudgetSettled(
+            turn=number,
+            released=reserved,
+            spent={Budget.STEPS: 1, Budget.MODEL_TOKENS: reply.usage.total},
+        ),
+        blobs=(reply.raw,),
+    )
+    await run.reach("after_raw_output")
+    return reply
+
+
+async def _tried(run: Run, context: CompiledContext, reserved: dict[Budget, int]) -> ModelReply:
+    for number in range(1, MODEL_TRIES + 1):
+        try:
+            return await run.ports.model.respond(context)
+        except ModelError as error:
+            if not error.retryable or number == MODEL_TRIES:
+                # It may have been paid: settled at the worst case, never at zero.
+                spent = reserved if error.retryable else {Budget.STEPS: 1}
+                await run.record(BudgetSettled(turn=context.turn, released=reserved, spent=spent))
+                raise
+            delay = 2**number * (0.5 + random.random() / 2)  # noqa: S311 - jitter, no secret
+            await run.record(
+                RetryScheduled(
+                    turn=context.turn,
+                    what="model",
+                    try_number=number + 1,
+                    delay_s=round(delay, 3),
+                    error_type=error.code,
+                ),
+                ModelRequested(
+                    turn=context.turn, model=run.ports.model.name, try_number=number + 1
+                ),
+            )
+            await asyncio.sleep(delay)
+    raise AssertionError("unreachable: the last try returns or raises")
+
+
+async def _judged(run: Run, position: Position, turn: int, raw: bytes) -> Step:
+    """Say what the stored output amounts to. The same bytes always give the same answer."""
+    catalogue = {name: c.spec for name, c in run.ports.capabilities.items()}
+    proposals = read_proposals(raw, catalogue)
+    known = position.turn
+    waits = known.waits_for if known is not None and known.turn == turn else None
+    match proposals:
+        case [QuestionProposal() as asked]:
+            if waits is None:
+                await run.record(
+                    QuestionAsked(turn=turn, call_id=asked.call_id, question=asked.question)
+                )
+            return Step("suspend", turn)
+        case [NothingProposal() as nothing]:
+            if waits is None:
+                await run.record(TurnStopped(turn=turn, why=nothing.why))
+            return Step("suspend", turn)
+        case [CandidateProposal()]:
+            return Step("candidate", turn)
+        case _:
+            return await _calls(run, turn, proposals)
+
+
+async def _calls(run: Run, turn: int, proposals: list[Proposal]) -> Step:
+    if any(isinstance(proposal, ToolProposal) for proposal in proposals):
+        return Step("proposed", turn)
+    await run.record(*observations.of_unusable(run.attempt_id, turn, proposals))
+    return Step("unusable", turn)
+
+
+async def _out_of_budget(run: Run, position: Position, error: BudgetExceededError) -> Step:
+    name = Budget(str(error.context["detail"]))
+    line = position.budgets[name]
+    await run.record(
+        BudgetExhausted(budget=name, limit=line.limit, left=line.left, needed=line.left + 1)
+    )
+    return Step("suspend")
+
+
+async def _ended(run: Run, why: str) -> Step:
+    await run.record(AttemptEnded(status=AttemptStatus.MODEL_ERROR, detail=why))
+    return Step("model_error")

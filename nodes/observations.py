@@ -1,0 +1,119 @@
+"""Observations, made in one place, so that every call gets exactly one result of one shape."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from checkrein.contracts import ids
+from checkrein.contracts.action import Action
+from checkrein.contracts.codec import visible
+from checkrein.contracts.context import Trust
+from checkrein.contracts.decision import PolicyDecision
+from checkrein.contracts.event import Observed
+from checkrein.contracts.observation import Diagnostics, Observation, ObservationStatus
+from checkrein.contracts.proposal import Proposal, UnusableProposal
+from checkrein.errors import CapabilityError
+
+
+def of_unusable(attempt_id: str, turn: int, proposals: Iterable[Proposal]) -> list[Observed]:
+    """One observation for each call that no action can be made of."""
+    return [
+        Observed(
+            observation=Observation(
+                action_id=ids.action_id(attempt_id, turn, proposal.position),
+                turn=turn,
+                position=proposal.position,
+                call_id=visible(proposal.call_id),
+                name=visible(proposal.name),
+                status=ObservationStatus.INVALID,
+                diagnostics=Diagnostics(
+                    error_type=proposal.error_type,
+                    retryable=True,
+                    advice=visible(proposal.advice),
+                ),
+                trust=Trust.PLATFORM,
+            )
+        )
+        for proposal in proposals
+        if isinstance(proposal, UnusableProposal)
+    ]
+
+
+def of_action(
+    action: Action,
+    status: ObservationStatus,
+    *,
+    result: dict[str, Any] | None = None,
+    diagnostics: Diagnostics | None = None,
+    version: str = "",
+    trust: Trust = Trust.PLATFORM,
+    original_ref: str | None = None,
+) -> Observed:
+    """The one result of one action."""
+    return Observed(
+        observation=Observation(
+            action_id=action.action_id,
+            turn=action.turn,
+            position=action.position,
+            call_id=action.call_id,
+            name=action.capability,
+            status=status,
+            structured_result=shown(result or {}),
+            diagnostics=diagnostics,
+            environment_revision=version,
+            trust=trust,
+            truncated=original_ref is not None,
+            original_ref=original_ref,
+        )
+    )
+
+
+def denied(action: Action, decision: PolicyDecision) -> Observed:
+    """What a model is told of a denial: the reason's code, and that arguing does not help."""
+    return of_action(
+        action,
+        ObservationStatus.DENIED,
+        diagnostics=Diagnostics(
+            error_type=decision.reason_code,
+            advice="The policy denies this. Do not call it again with the same arguments; reach "
+            "the goal another way, or ask the person.",
+        ),
+    )
+
+
+def rejected(action: Action, reason: str) -> Observed:
+    """What a model is told when a person said no."""
+    return of_action(
+        action,
+        ObservationStatus.REJECTED,
+        diagnostics=Diagnostics(
+            error_type="rejected_by_person",
+            advice=f"A person rejected this: {visible(reason)}"
+            if reason
+            else "A person rejected this. Propose another way.",
+        ),
+    )
+
+
+def failed(action: Action, error: CapabilityError) -> Observed:
+    """What a model is told when a capability could not do what was asked."""
+    return of_action(
+        action,
+        ObservationStatus.FAILED,
+        diagnostics=Diagnostics(
+            error_type=error.code,
+            retryable=error.retryable,
+            effect_possible=error.effect_possible,
+            advice=visible(error.advice or str(error)),
+        ),
+    )
+
+
+def shown(value: Any) -> Any:
+    """A structured result with text that any store can hold."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {visible(str(key)): shown(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [shown(item) for item in value]
+    return value

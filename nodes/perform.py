@@ -1,0 +1,114 @@
+"""Reads, and what reads and writes share: the check right before an action runs."""
+
+from checkrein.contracts.approval import ApprovalStatus
+from checkrein.contracts.budget import Budget
+from checkrein.contracts.codec import digest
+from checkrein.contracts.decision import Verdict
+from checkrein.contracts.event import (
+    ApprovalGranted,
+    ApprovalStale,
+    BudgetExhausted,
+    BudgetReserved,
+    BudgetSettled,
+    Payload,
+)
+from checkrein.contracts.observation import ObservationStatus
+from checkrein.errors import BudgetExceededError, CapabilityError
+from checkrein.nodes import observations
+from checkrein.nodes.authorize import Ruling, authorize
+from checkrein.nodes.run import Run
+from checkrein.ports.capability import Description
+from checkrein.ports.records import ActionState, Position
+
+
+async def checked(
+    run: Run,
+    position: Position,
+    state: ActionState,
+    description: Description,
+    version: str,
+    *,
+    resent: bool = False,
+) -> tuple[Ruling, list[Payload] | None]:
+    """Authorise once more, right before sending.
+
+    `resent`: the effect was marked EXECUTING before, so that its grant is spent already and a
+    denial does not undo it.
+
+    Returns the ruling and the events that must be stored with the send: the decision and, where
+    one was asked for, the grant that is spent. No events: the answer was no longer yes, and what
+    follows from that has been recorded.
+    """
+    ruling = await authorize(run, position, state.action, description, "dispatch", state)
+    if ruling.decision.denies:
+        result = [] if resent else [observations.denied(state.action, ruling.decision)]
+        await run.record(ruling.event, *result, blobs=(ruling.input_text,))
+        return ruling, None
+    if ruling.decision.decision is not Verdict.REQUIRE_APPROVAL:
+        return ruling, [ruling.event]
+    request = state.approval
+    spendable = ApprovalStatus.USED if resent else ApprovalStatus.GRANTED
+    if request is None or request.status is not spendable:
+        await run.record(ruling.event, blobs=(ruling.input_text,))
+        return ruling, None
+    if resent:
+        return ruling, [ruling.event]
+    if (request.operation_hash, request.resource_version) != (ruling.operation_hash, version):
+        stale = ApprovalStale(
+            approval_id=request.approval_id,
+            action_id=state.action.action_id,
+            approved_version=request.resource_version,
+            found_version=version,
+        )
+        await run.record(ruling.event, stale, blobs=(ruling.input_text,))
+        return ruling, None
+    granted = ApprovalGranted(
+        approval_id=request.approval_id,
+        action_id=state.action.action_id,
+        operation_hash=ruling.operation_hash,
+        resource_version=version,
+    )
+    return ruling, [ruling.event, granted]
+
+
+async def out_of_calls(run: Run, position: Position) -> str:
+    """Record that one more tool call does not fit, and suspend."""
+    line = position.budgets[Budget.TOOL_CALLS]
+    await run.record(BudgetExhausted(budget=Budget.TOOL_CALLS, limit=line.limit, left=0, needed=1))
+    return "suspend"
+
+
+async def perform_read(run: Run, position: Position, state: ActionState) -> str:
+    """Run a READ: the same gate, no effect row, its result in one transaction."""
+    action = state.action
+    capability = run.ports.capabilities[action.capability]
+    description = await capability.describe(action.args)
+    ruling, events = await checked(run, position, state, description, description.resource_version)
+    if events is None:
+        return "changed"
+    blobs = [ruling.input_text]
+    try:
+        found = await capability.read(action.args, ruling.decision.constraints)
+    except CapabilityError as error:
+        result = observations.failed(action, error)
+    else:
+        if found.original is not None:
+            blobs.append(found.original)
+        result = observations.of_action(
+            action,
+            ObservationStatus.OK,
+            result=found.result,
+            version=found.version,
+            trust=found.trust or capability.spec.trust,
+            original_ref=None if found.original is None else digest(found.original),
+        )
+    one = {Budget.TOOL_CALLS: 1}
+    used = (
+        BudgetReserved(turn=action.turn, amounts=one),
+        BudgetSettled(turn=action.turn, released=one, spent=one),
+    )
+    try:
+        await run.record(*events, *used, result, blobs=tuple(blobs))
+    except BudgetExceededError:
+        return await out_of_calls(run, position)
+    return "done"

@@ -1,0 +1,73 @@
+"""Making an approval request: what a person will be shown, bound to what would really happen."""
+
+import json
+
+from checkrein.contracts import ids
+from checkrein.contracts.action import Action, SideEffect
+from checkrein.contracts.approval import ApprovalRequest
+from checkrein.contracts.decision import ApprovalTerms, PolicyDecision
+from checkrein.contracts.event import ApprovalPrepared, Observed
+from checkrein.errors import CapabilityError
+from checkrein.nodes import observations
+from checkrein.nodes.run import Run
+
+PREVIEW_LIMIT = 200_000
+"""Characters of a preview that are stored; the whole is what the effect would write."""
+
+
+async def request(
+    run: Run,
+    action: Action,
+    decision: PolicyDecision,
+    operation_hash: str,
+    *,
+    purpose: str,
+    follows: ApprovalRequest | None = None,
+) -> ApprovalPrepared | Observed:
+    """Return the request for an action, or its failure where there is nothing to approve.
+
+    `follows` is the earlier request of the same action that went stale.
+    """
+    try:
+        version, preview = await _shown(run, action)
+    except CapabilityError as error:
+        return observations.failed(action, error)
+    revision = 1 if follows is None else follows.request_revision + 1
+    separate = run.contract.approvals.separation_of_duty
+    terms = decision.approval or ApprovalTerms(roles=["approver"])
+    return ApprovalPrepared(
+        approval=ApprovalRequest(
+            approval_id=ids.approval_id(action.action_id, revision),
+            action_id=action.action_id,
+            attempt_id=run.attempt_id,
+            request_revision=revision,
+            capability=action.type,
+            args=action.args,
+            operation_hash=operation_hash,
+            resource=action.resource,
+            resource_version=version,
+            contract_version=run.contract.contract_version,
+            policy_version=decision.policy_version,
+            reason_code=decision.reason_code,
+            terms=terms.model_copy(
+                update={"separation_of_duty": terms.separation_of_duty or separate}
+            ),
+            requested_by=run.contract.requested_by,
+            purpose=purpose,
+            preview=observations.shown(preview)[:PREVIEW_LIMIT],
+            reversible=action.side_effect_class is not SideEffect.IRREVERSIBLE,
+            on_failure="nothing is repeated; an unclear outcome stops the run for a person",
+            replaces=None if follows is None else follows.approval_id,
+        )
+    )
+
+
+async def _shown(run: Run, action: Action) -> tuple[str, str]:
+    """The version that a yes would bind, and what would happen, for people."""
+    capability = run.ports.capabilities[action.capability]
+    if action.side_effect_class is SideEffect.READ:
+        described = await capability.describe(action.args)
+        text = json.dumps(action.args, ensure_ascii=False, indent=2)
+        return described.resource_version, f"{action.type} {text}"
+    prepared = await capability.prepare(action.args)
+    return prepared.from_version, prepared.preview

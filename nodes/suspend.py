@@ -1,0 +1,22 @@
+"""suspend: the one place where every suspension but an approval happens."""
+
+from langgraph.types import interrupt
+
+from checkrein.nodes.run import Run, Step
+from checkrein.nodes.waiting import waiting_for
+
+
+async def suspend(run: Run) -> Step:
+    """Pause while the database says that there is something to wait for."""
+    waiting = waiting_for(await run.position())
+    if waiting is not None:
+        interrupt(
+            {
+                "kind": "suspension",
+                "attempt_id": run.attempt_id,
+                "status": str(waiting.status),
+                "why": waiting.reason,
+                "answers": list(waiting.answers),
+            }
+        )
+    return Step("resumed")

@@ -1,0 +1,67 @@
+"""What a suspended attempt waits for: one pure function of where it stands."""
+
+from typing import NamedTuple
+
+from checkrein.contracts.approval import ApprovalStatus
+from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.effect import EffectStatus
+from checkrein.ports.records import ActionState, Position
+
+
+class Waiting(NamedTuple):
+    """A suspension: its status, why, and what can be said to it."""
+
+    status: AttemptStatus
+    reason: str
+    answers: tuple[str, ...]
+
+
+def undecided(position: Position) -> list[ActionState]:
+    """Actions of the newest turn whose request nobody has answered yet."""
+    return [
+        state
+        for state in position.actions
+        if not state.observed
+        and state.approval is not None
+        and state.approval.status in {ApprovalStatus.PREPARED, ApprovalStatus.PENDING}
+    ]
+
+
+def waiting_for(position: Position) -> Waiting | None:
+    """Return what the attempt waits for, or None where it can go on."""
+    open_requests = undecided(position)
+    if open_requests:
+        names = ", ".join(state.action.capability for state in open_requests)
+        if any(s.approval is not None and s.approval.replaces for s in open_requests):
+            return Waiting(
+                AttemptStatus.APPROVAL_STALE,
+                f"what was approved has changed since; {names} is shown again",
+                ("approve", "reject"),
+            )
+        return Waiting(
+            AttemptStatus.WAITING_FOR_APPROVAL,
+            f"a person must approve {names}",
+            ("approve", "reject"),
+        )
+    effects = [s.effect for s in position.actions if s.effect is not None and not s.observed]
+    if any(effect.status is EffectStatus.UNKNOWN_EFFECT for effect in effects):
+        return Waiting(
+            AttemptStatus.RECONCILE_REQUIRED,
+            "nobody can say whether an effect happened",
+            (),
+        )
+    turn = position.turn
+    if turn is not None and turn.status == "RESPONDED" and turn.waits_for == "question":
+        return Waiting(AttemptStatus.WAITING_FOR_USER, turn.text, ("answer",))
+    if turn is not None and turn.status == "RESPONDED" and turn.waits_for == "stopped":
+        return Waiting(AttemptStatus.TURN_STOPPED, turn.text, ("answer",))
+    if position.exhausted is not None:
+        line = position.budgets[position.exhausted]
+        return Waiting(
+            AttemptStatus.BUDGET_EXHAUSTED,
+            f"the budget {position.exhausted} of {line.limit} is used up ({line.spent} spent)",
+            (),
+        )
+    if position.pause_requested:
+        return Waiting(AttemptStatus.PAUSED, "a person paused it", ("resume",))
+    return None
