@@ -7,12 +7,14 @@ import signal
 import sys
 import tempfile
 import time
-from asyncio.subprocess import PIPE, Process
-from dataclasses import dataclass, field
+from asyncio.subprocess import Process
+from collections.abc import Awaitable
+from dataclasses import dataclass
 from pathlib import Path
 
 from checkrein.adapters.command_offline import find_offline
 from checkrein.adapters.command_output import HeadAndTail
+from checkrein.adapters.command_pipes import PipeReader, Report
 from checkrein.contracts.codec import visible
 from checkrein.errors import EnvironmentFault, InputError
 from checkrein.ports.command_runner import CommandResult
@@ -30,7 +32,6 @@ SEARCH_PATH = (
 
 _OP = "command.run"
 _SUPERVISOR = Path(__file__).with_name("command_supervisor.py")
-_CHUNK = 1 << 16
 # The supervisor needs at most 8 s to end a tree; after that it is ended itself.
 _ENDING_S = 12.0
 
@@ -48,14 +49,18 @@ class _Order:
 
 @dataclass
 class _Run:
-    """A command that is running. `told`: what its supervisor reported, by its word."""
+    """A command that is running under its supervisor.
+
+    `hold`: the write end of the supervisor's standard input; closing it ends the tree.
+    """
 
     process: Process
-    report: int
+    hold: int
+    report: Report
     stdout: HeadAndTail
     stderr: HeadAndTail
+    streams: list[PipeReader]
     timed_out: bool = False
-    told: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class LocalCommandRunner:
@@ -137,7 +142,7 @@ class LocalCommandRunner:
             run = await asyncio.shield(starting)
         except asyncio.CancelledError:
             # What is being started is ended properly; simply dropped, it might go on alone.
-            await _ended(await starting, None)
+            await _ended(await starting)
             raise
         await _follow(run, order.timeout_s)
         return CommandResult(
@@ -150,36 +155,44 @@ class LocalCommandRunner:
         )
 
     async def _start(self, order: _Order) -> _Run:
-        report, reporting = os.pipe()
-        # Generous: every core busy all the time is no fault of a test.
-        cpu_s = math.ceil(order.timeout_s * (os.cpu_count() or 1)) + 60
-        limits = (str(cpu_s), str(self._file_bytes), "1" if order.wrapper else "0")
+        out, err = HeadAndTail(self._output_bytes), HeadAndTail(self._output_bytes)
+        report, streams = Report(), [PipeReader(out.add), PipeReader(err.add)]
+        held, hold = os.pipe()
         try:
-            process = await asyncio.create_subprocess_exec(
-                *order.wrapper,
-                *(sys.executable, "-I", "-S", str(_SUPERVISOR), str(reporting)),
-                *limits,
-                *order.argv,
-                cwd=order.cwd,
-                env=clean_environment(order.scratch),
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                pass_fds=[reporting],
-                start_new_session=True,
-            )
+            process = await self._spawn(order, held, streams, report.pipe.write_end)
         except OSError as error:
-            os.close(report)
+            os.close(hold)
+            for pipe in (report.pipe, *streams):
+                pipe.close()
             raise _fault(
                 "command_not_started",
                 f"No process can be started in {order.cwd}: {error.strerror}. "
                 "See that the folder is there and that memory and processes are left.",
             ) from error
         finally:
-            os.close(reporting)
-        os.set_blocking(report, False)
-        keep = self._output_bytes
-        return _Run(process, report, HeadAndTail(keep), HeadAndTail(keep))
+            os.close(held)
+            for pipe in (report.pipe, *streams):
+                pipe.handed_on()
+        return _Run(process, hold, report, out, err, streams)
+
+    async def _spawn(
+        self, order: _Order, held: int, streams: list[PipeReader], report: int
+    ) -> Process:
+        # Generous: every core busy all the time is no fault of a test.
+        cpu_s = math.ceil(order.timeout_s * (os.cpu_count() or 1)) + 60
+        return await asyncio.create_subprocess_exec(
+            *order.wrapper,
+            *(sys.executable, "-I", "-S", str(_SUPERVISOR), str(report)),
+            *(str(cpu_s), str(self._file_bytes), "1" if order.wrapper else "0"),
+            *order.argv,
+            cwd=order.cwd,
+            env=clean_environment(order.scratch),
+            stdin=held,
+            stdout=streams[0].write_end,
+            stderr=streams[1].write_end,
+            pass_fds=[report],
+            start_new_session=True,
+        )
 
 
 def clean_environment(scratch: Path) -> dict[str, str]:
@@ -195,44 +208,41 @@ def clean_environment(scratch: Path) -> dict[str, str]:
 
 
 async def _follow(run: _Run, timeout_s: float) -> None:
-    """Read both streams until all is over, or until the time limit has ended it."""
-    reading = asyncio.ensure_future(_drain(run))
+    """Wait until all is over, or until the time limit has ended it."""
     try:
         async with asyncio.timeout(timeout_s):
-            await run.process.wait()
+            await run.report.over.wait()
     except TimeoutError:
         run.timed_out = True
     finally:
-        await _ended(run, reading)
+        await _ended(run)
 
 
-async def _drain(run: _Run) -> None:
-    async def read(stream: asyncio.StreamReader | None, into: HeadAndTail) -> None:
-        while stream and (chunk := await stream.read(_CHUNK)):
-            into.add(chunk)
-
-    await asyncio.gather(read(run.process.stdout, run.stdout), read(run.process.stderr, run.stderr))
-
-
-async def _ended(run: _Run, reading: "asyncio.Future[None] | None") -> None:
+async def _ended(run: _Run) -> None:
     """Have the supervisor end the tree; if it cannot, end it and the command's group."""
-    if run.process.stdin:
-        run.process.stdin.close()
-    reading = reading or asyncio.ensure_future(_drain(run))
+    os.close(run.hold)
     try:
-        async with asyncio.timeout(_ENDING_S):
-            await run.process.wait()
-            await reading
-    except TimeoutError:
-        _kill_group(run.process.pid)
-        await run.process.wait()
+        if not await _within(_ENDING_S, run.report.over.wait()):
+            run.report.told.setdefault("left", 1)
+        if "done" not in run.report.told:
+            _kill_group(run.process.pid)
+            _kill_group(run.report.told.get("started"))
+        streams = (stream.over.wait() for stream in run.streams)
+        if not await _within(_ENDING_S, run.process.wait(), *streams):
+            run.report.told.setdefault("left", 1)  # who escaped still holds the streams
     finally:
-        reading.cancel()
-        run.told = _told(run.report)
-        os.close(run.report)
-        if not run.told.keys() & {"exit", "signal", "failed", "stopped"}:
-            # The supervisor was ended itself, and could not do its work.
-            _kill_group(run.told.get("started"))
+        for pipe in (run.report.pipe, *run.streams):
+            pipe.close()
+
+
+async def _within(seconds: float, *waits: Awaitable[object]) -> bool:
+    """Whether all of them were over in time."""
+    try:
+        async with asyncio.timeout(seconds):
+            await asyncio.gather(*waits)
+    except TimeoutError:
+        return False
+    return True
 
 
 def _kill_group(pid: int | None) -> None:
@@ -243,21 +253,9 @@ def _kill_group(pid: int | None) -> None:
         return  # gone already, or the pid is another user's by now
 
 
-def _told(report: int) -> dict[str, int]:
-    """What the supervisor, which has ended, reported."""
-    told = bytearray()
-    try:
-        while chunk := os.read(report, 4096):
-            told += chunk
-    except BlockingIOError:
-        pass  # somebody still holds the other end, but nothing more is written to it
-    lines = [line.split() for line in told.decode().splitlines()]
-    return {word: int(number) for word, number in lines}
-
-
 def _exit_code(order: _Order, run: _Run) -> int:
     """The command's exit status, or the fault that kept it from having one."""
-    told, program = run.told, visible(order.argv[0])
+    told, program = run.report.told, visible(order.argv[0])
     if "left" in told:
         raise _fault(
             "process_not_ended",

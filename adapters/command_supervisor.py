@@ -3,7 +3,8 @@
 A program of its own, started by command_runner as `python -I -S command_supervisor.py ...` with
 nothing but the standard library. Its standard input is a pipe that the runner holds open: when it
 closes, or the runner dies, everything is ended. What happened is written to the report pipe, one
-word and one number a line: started PID, exit CODE, signal NUMBER, failed ERRNO, stopped 0, left N.
+word and one number a line: started PID, then exit CODE, signal NUMBER, failed ERRNO or stopped 0,
+then left N where something resisted, and done 0.
 
 On Linux it is the reaper of all its descendants, so that one which left its session or lost its
 parent is still found. Elsewhere the command's process group is ended, and what left it is not.
@@ -44,15 +45,15 @@ def main(report: int, cpu_s: int, file_bytes: int, loopback: bool, argv: list[st
     os.set_blocking(waking, False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.set_wakeup_fd(waking)
-    child, fault = start(argv)
+    child, fault = start(argv, report)
     if fault:
         tell(report, f"failed {fault}")
     else:
-        tell(report, f"started {child}")
         tell(report, watch(child, woken))
     left = end_tree(child)
     if left:
         tell(report, f"left {left}")
+    tell(report, "done 0")
 
 
 def tell(report: int, line: str) -> None:
@@ -78,22 +79,24 @@ def raise_loopback() -> None:
         fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", flags | IFF_UP))
 
 
-def start(argv: list[str]) -> tuple[int, int]:
+def start(argv: list[str], report: int) -> tuple[int, int]:
     """Start the command in a session of its own; its pid, and the errno if it could not be."""
     failed, failing = os.pipe()  # closes by itself where the command starts
     child = os.fork()
     if child == 0:
-        become(argv, failing)
+        become(argv, failing, report)
     os.close(failing)
     told = os.read(failed, 16)
     os.close(failed)
     return child, int(told or b"0")
 
 
-def become(argv: list[str], failing: int) -> None:
+def become(argv: list[str], failing: int, report: int) -> None:
     """Turn the forked child into the command; never returns."""
     try:
         os.setsid()
+        # Told before the command can do anything, so that its group is known whatever it does.
+        tell(report, f"started {os.getpid()}")
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
         signal.set_wakeup_fd(-1)

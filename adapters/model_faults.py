@@ -43,7 +43,8 @@ _NEXT = {
 _MAX_CAUSES = 5
 _MAX_DETAIL = 200
 _SECRET = re.compile(
-    r"(?i)(bearer\s+|basic\s+|(?:api[-_ ]?key|key|token|secret|password|authorization)\W{1,4})\S+"
+    r"(?i)((?:api[-_ ]?key|key|token|secret|password|authorization)\W{1,4})(?:\w+ )?\S+"
+    r"|((?:bearer|basic)\s+)\S+"
     r"|\b(?:sk|pk|rk|gsk|xai|AIza|ghp|AKIA)[-_A-Za-z0-9]{6,}"
     r"|[A-Za-z0-9+/_\-.]{24,}"
 )
@@ -103,4 +104,4 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _detail(error: Exception) -> str:
     """The first line of the exception's text, with everything that may be a key masked."""
     lines = str(error)[: 4 * _MAX_DETAIL].strip().splitlines()
-    return _SECRET.sub(r"\1***", lines[0])[:_MAX_DETAIL] if lines else ""
+    return _SECRET.sub(r"\1\2***", lines[0])[:_MAX_DETAIL] if lines else ""

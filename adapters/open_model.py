@@ -53,6 +53,9 @@ async def open_model(spec: str, *, base: Path, open_script: OpenScript) -> ChatM
         if not file:
             raise _refused(spec, "names no script. Write scripted:FILE")
         return ChatModel(await asyncio.to_thread(open_script, base / file), name=spec)
+    if not spec.strip():
+        # LangChain takes an empty string for a model that is named later.
+        raise _refused(spec, _unknown("empty"))
     llm = await asyncio.to_thread(_init, spec)
     return ChatModel(llm, name=spec)
 
@@ -78,7 +81,7 @@ def _init(spec: str) -> BaseChatModel:
     except Exception as error:
         # The text of the exception may hold a key, so that only its type is told.
         kind = type(error).__name__
-        raise _refused(spec, _missing_key(provider) or _unknown(spec, kind)) from error
+        raise _refused(spec, _missing_key(provider) or _unknown(kind)) from error
     missing = _missing_key(provider)
     if missing:
         raise _refused(spec, missing)
@@ -98,7 +101,7 @@ def _missing_key(provider: str) -> str | None:
     return f"needs an API key. Set it: export {names[0]}=..."
 
 
-def _unknown(spec: str, kind: str) -> str:
+def _unknown(kind: str) -> str:
     return (
         f"cannot be opened ({kind}). Write provider:model, for example openai:gpt-5, "
         "or scripted:FILE, and check the provider's settings"

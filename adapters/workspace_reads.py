@@ -135,7 +135,7 @@ class ListFolder(FileCapability):
             return digest_of(self._listing(segments_of(path, op=self.spec.name)))
         except CapabilityError as error:
             # Listing it meets this very error; here the policy comes first.
-            absent = error.code in ("not_found", "path_outside_workspace")
+            absent = error.code in ("not_found", "path_outside_workspace", "invalid_path")
             return ABSENT if absent else f"unusable:{error.code}"
 
     async def read(self, args: dict[str, Any], constraints: dict[str, Any]) -> ReadResult:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
 import psycopg
@@ -63,11 +63,11 @@ class PostgresLeases:
             finally:
                 heart.cancel()
                 await asyncio.gather(heart, return_exceptions=True)
-                if not connection.closed and not connection.broken:
-                    async with translating("lease.release"):
-                        await connection.execute(
-                            "SELECT checkrein.release(%s, %s)", (attempt_id, fence)
-                        )
+                # A connection that was cut holds nothing any more: there is nothing to give back.
+                with suppress(psycopg.OperationalError):
+                    await connection.execute(
+                        "SELECT checkrein.release(%s, %s)", (attempt_id, fence)
+                    )
 
     async def _taken(self, connection: AsyncConnection, attempt_id: str, wait_s: float) -> int:
         deadline = asyncio.get_running_loop().time() + wait_s

@@ -79,10 +79,11 @@ async def migrate(database: Database) -> SchemaState:
         found = await _state(connection)
         if found.pending:
             await _roles(connection)
+            # First, since whoever dies in between leaves ours pending and begins here again.
+            await _langgraph(database)
             for migration in migrations():
                 if migration.number in found.pending:
                     await _apply(connection, migration)
-            await _langgraph(database)
         return await _state(connection)
 
 

@@ -119,10 +119,16 @@ class PostgresRecords:
         rows = await self._rows("effect_at", tenant=tenant, resource=resource, key=key)
         return Effect.model_validate(rows[0]["effect"]) if rows else None
 
-    async def repeats(self, attempt_id: str, hashes: list[str]) -> set[str]:
+    async def repeats(self, attempt_id: str, action: Action) -> bool:
         """See the port."""
-        rows = await self._rows("repeats", attempt=attempt_id, hashes=hashes)
-        return {row["operation_hash"] for row in rows}
+        rows = await self._rows(
+            "repeats",
+            attempt=attempt_id,
+            type=action.type,
+            resource=action.resource,
+            args_hash=action.args_hash,
+        )
+        return bool(rows)
 
     async def dossier(self, attempt_id: str) -> dict[str, Any]:
         """See the port."""

@@ -3,9 +3,11 @@
 import asyncio
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
@@ -32,10 +34,10 @@ from checkrein.policy_rego.bundle_files import load_bundle, shipped_bundle
 from checkrein.policy_rego.embedded import EmbeddedPolicy
 from checkrein.ports.bundle import Ports
 from checkrein.ports.capability import Capability
+from checkrein.ports.failpoints import Failpoints
 from checkrein.settings import Settings
 from checkrein.testing.failpoints import from_text
 from checkrein.testing.scripted_model import ScriptedChatModel
-
 
 __all__ = ["Given", "LoadedTask", "Parts", "composed", "database_of", "load_task"]
 
@@ -90,7 +92,14 @@ async def composed(
         events = PostgresEventStore(connections, observer)
         records = PostgresRecords(connections)
         artifacts = FolderArtifactStore(settings.home)
-        opener = _Opener(settings, given or Given(), events, records, artifacts)
+        opener = _Opener(
+            settings,
+            given or Given(),
+            events,
+            records,
+            artifacts,
+            failpoints=from_text(settings.failpoint),
+        )
         leases = PostgresLeases(database, connections, lease_ttl_s)
         door = FrontDoor(events, records, leases, opener, saver, settings.durability)
         yield Parts(settings, database, door, events, records, artifacts)
@@ -105,6 +114,7 @@ class _Opener:
     events: PostgresEventStore
     records: PostgresRecords
     artifacts: FolderArtifactStore
+    failpoints: Failpoints
 
     async def make_workspace(self, contract: TaskContract, attempt_id: str) -> WorkspaceRef:
         """The contract's folder; a task without one works in an empty folder of its own."""
@@ -129,15 +139,14 @@ class _Opener:
         self, contract: TaskContract, attempt_id: str, workspace: WorkspaceRef
     ) -> AsyncIterator[Ports]:
         """Open policy, model and capabilities for one attempt."""
-        failpoints = from_text(self.settings.failpoint)
         model = await self._model(contract)
         folder = FolderWorkspace(
             workspace,
             home=self.settings.home,
             attempt_id=attempt_id,
-            failpoint=failpoints.reach,
+            failpoint=self.failpoints.reach,
         )
-        capabilities = [*workspace_capabilities(folder), *self.given.capabilities]
+        capabilities = self._capabilities(contract, folder)
         verifiers = (
             CommandVerifier(LocalCommandRunner(), self.artifacts),
             UnchangedVerifier(),
@@ -149,15 +158,41 @@ class _Opener:
                 records=self.records,
                 policy=policy,
                 model=model,
-                capabilities={c.spec.name: c for c in capabilities},
+                capabilities=capabilities,
                 verifiers=verifiers,
                 artifacts=self.artifacts,
                 clock=SystemClock(),
-                failpoints=failpoints,
+                failpoints=self.failpoints,
                 workspace=folder,
             )
         finally:
             await policy.close()
+
+    def _capabilities(
+        self, contract: TaskContract, folder: FolderWorkspace
+    ) -> dict[str, Capability]:
+        """All that this process can do, by name; what the contract grants must be among it."""
+        given = [*workspace_capabilities(folder), *self.given.capabilities]
+        known = {capability.spec.name: capability for capability in given}
+        tools = Counter(capability.spec.tool_name for capability in given)
+        twice = sorted(name for name, times in tools.items() if times > 1)
+        if twice:
+            raise InputError(
+                f"Two capabilities are both called {twice[0]} by models. Rename one of yours.",
+                op="compose.capabilities",
+                code="capability_twice",
+            )
+        for name in contract.capabilities:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                hint = f" Did you mean {near[0]}?" if near else ""
+                raise InputError(
+                    f"The task grants {name}, which this process does not have.{hint} It has "
+                    f"{', '.join(sorted(known))}; functions of yours are given to Harness.open.",
+                    op="compose.capabilities",
+                    code="unknown_capability",
+                )
+        return known
 
     async def _model(self, contract: TaskContract) -> ChatModel:
         if self.given.model is not None:

@@ -4,40 +4,34 @@ LangGraph has no lock on a thread. Whoever does not get the lease is told so and
 """
 
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command
 
-from checkrein import __version__
 from checkrein.contracts import ids
-from checkrein.contracts.approval import ApprovalStatus
-from checkrein.contracts.attempt import Attempt, AttemptStatus, WorkspaceRef
+from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.event import (
-    ApprovalRequested,
-    AttemptStarted,
     CancelRequested,
-    CheckpointSaved,
     PauseRequested,
-    Payload,
     RunResumed,
-    Suspended,
-    TaskCreated,
     UserAnswered,
 )
-from checkrein.contracts.task import Task, TaskContract
+from checkrein.contracts.task import TaskContract
 from checkrein.errors import BusyError, ConflictError
 from checkrein.graph.build import Graph, build
+from checkrein.graph.opening import Opener, created, reopened
+from checkrein.graph.publication import publish
 from checkrein.graph.report import Report, report
 from checkrein.graph.state import GraphState
 from checkrein.nodes.run import Run
 from checkrein.nodes.waiting import waiting_for
 from checkrein.ports.bundle import Ports
 from checkrein.ports.event_store import EventStore
-from checkrein.ports.leases import Lease, Leases
+from checkrein.ports.leases import Leases
 from checkrein.ports.records import Position, Records
 
 Durability = Literal["sync", "async", "exit"]
@@ -45,24 +39,6 @@ Durability = Literal["sync", "async", "exit"]
 
 SUPERSTEPS = 1_000_000
 """LangGraph's recursion limit. Budgets stop an attempt long before."""
-
-
-class Opener(Protocol):
-    """Makes what one attempt needs; the composition's part."""
-
-    async def make_workspace(self, contract: TaskContract, attempt_id: str) -> WorkspaceRef:
-        """Make the working copy; raises InputError where the contract's folder is unusable."""
-        ...
-
-    async def drop_workspace(self, attempt_id: str) -> None:
-        """Undo make_workspace for an attempt that never came to be."""
-        ...
-
-    def open(
-        self, contract: TaskContract, attempt_id: str, workspace: WorkspaceRef
-    ) -> AbstractAsyncContextManager[Ports]:
-        """Open policy, model and capabilities; raises InputError for what cannot be opened."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -91,8 +67,8 @@ class FrontDoor:
     ) -> None:
         self.events = events
         self.records = records
-        self._leases = leases
-        self._opener = opener
+        self.leases = leases
+        self.opener = opener
         self._saver = saver
         self._durability = durability
 
@@ -163,8 +139,8 @@ class FrontDoor:
         """Publish what owners stored and died before publishing, without going on with the work."""
         for found in await self.records.unfinished():
             try:
-                async with self._leases.hold(found.attempt_id) as lease:
-                    await self._publish(found.attempt_id, lease, None)
+                async with self.leases.hold(found.attempt_id) as lease:
+                    await publish(self.events, self.records, found.attempt_id, fence=lease.fence)
             except BusyError:
                 continue
 
@@ -204,23 +180,14 @@ class FrontDoor:
 
     async def _started(self, contract: TaskContract, task_id: str | None, number: int) -> Report:
         attempt_id = ids.new_attempt_id()
-        workspace = await self._opener.make_workspace(contract, attempt_id)
-        stored = False
-        try:
-            async with self._opener.open(contract, attempt_id, workspace) as ports:
-                await self.events.start(
-                    _opening(contract, task_id, attempt_id, number, workspace, ports)
-                )
-                stored = True
-                return await self._driven(ports, contract, attempt_id, None)
-        finally:
-            if not stored:
-                await self._opener.drop_workspace(attempt_id)
+        async with created(
+            self.events, self.opener, contract, attempt_id, task_id=task_id, number=number
+        ) as ports:
+            return await self._driven(ports, contract, attempt_id, None)
 
     async def _continued(self, attempt_id: str, how: Literal["resume", "recover"] | None) -> Report:
-        contract = await self.events.contract(attempt_id)
-        workspace = (await self.records.position(attempt_id)).attempt.workspace_ref
-        async with self._opener.open(contract, attempt_id, workspace) as ports:
+        async with reopened(self.events, self.records, self.opener, attempt_id) as found:
+            contract, ports = found
             return await self._driven(ports, contract, attempt_id, how)
 
     async def _driven(
@@ -231,7 +198,7 @@ class FrontDoor:
         how: Literal["resume", "recover"] | None,
     ) -> Report:
         """Own the attempt, run the graph until it ends or pauses, and publish what it waits for."""
-        async with self._leases.hold(attempt_id) as lease:
+        async with self.leases.hold(attempt_id) as lease:
             run = Run(ports, contract, lease)
             position = await run.position()
             if position.attempt.status.is_terminal:
@@ -241,7 +208,11 @@ class FrontDoor:
                 await run.reach("in_recover")
             interrupt_id = await self._invoked(run, resumed=how == "resume")
             await run.reach("after_checkpoint")
-            await self._publish(attempt_id, lease, interrupt_id)
+            if not await publish(
+                self.events, self.records, attempt_id, fence=lease.fence, interrupt_id=interrupt_id
+            ) and await self._to_cancel(attempt_id):
+                # Somebody asked for the end after this owner had looked for the last time.
+                await self._invoked(run, resumed=False)
             await run.reach("after_publishing")
         found = await report(self.records, attempt_id)
         note = ports.model.closing_note(found.turns) if found.status.is_terminal else None
@@ -259,37 +230,9 @@ class FrontDoor:
         interrupts = result.get("__interrupt__") or ()
         return str(interrupts[0].id) if interrupts else None
 
-    async def _publish(self, attempt_id: str, lease: Lease, interrupt_id: str | None) -> None:
-        """Record the safe point, put prepared requests on offer, and suspend: one transaction."""
+    async def _to_cancel(self, attempt_id: str) -> bool:
         position = await self.records.position(attempt_id)
-        status = position.attempt.status
-        if status.is_terminal or status.is_suspended or position.cancel_reason is not None:
-            return
-        waiting = waiting_for(position)
-        if waiting is None:
-            return
-        turn = 0 if position.turn is None else position.turn.turn
-        prepared = [
-            state.approval
-            for state in position.actions
-            if state.approval is not None and state.approval.status is ApprovalStatus.PREPARED
-        ]
-        await self.events.append(
-            attempt_id,
-            [
-                CheckpointSaved(turn=turn),
-                *(
-                    ApprovalRequested(
-                        approval_id=request.approval_id,
-                        action_id=request.action_id,
-                        interrupt_id=interrupt_id,
-                    )
-                    for request in prepared
-                ),
-                Suspended(status=waiting.status, reason=waiting.reason),
-            ],
-            fence=lease.fence,
-        )
+        return position.cancel_reason is not None and not position.attempt.status.is_terminal
 
     def _still_waits(self, position: Position) -> bool:
         """Whether resuming could change nothing: nobody has said yet what it waits for."""
@@ -308,41 +251,3 @@ async def _entry(
         if len(snapshot.interrupts) == 1:
             return Command(resume={snapshot.interrupts[0].id: "look in the database"})
     return {"attempt_id": attempt_id}
-
-
-def _opening(
-    contract: TaskContract,
-    task_id: str | None,
-    attempt_id: str,
-    number: int,
-    workspace: WorkspaceRef,
-    ports: Ports,
-) -> list[Payload]:
-    stored = contract.model_dump(mode="json")
-    events: list[Payload] = []
-    if task_id is None:
-        task_id = ids.new_task_id()
-        task = Task(
-            task_id=task_id,
-            tenant=contract.tenant,
-            contract_version=contract.contract_version,
-            risk=contract.risk,
-            budget=contract.budgets,
-            requested_by=contract.requested_by,
-            commit_authority=contract.commit_authority,
-        )
-        events.append(TaskCreated(task=task, contract=stored))
-    attempt = Attempt(
-        attempt_id=attempt_id,
-        task_id=task_id,
-        number=number,
-        runtime="langgraph",
-        runtime_version=__version__,
-        harness_profile="default",
-        model=ports.model.name,
-        workspace_ref=workspace,
-        policy_profile=contract.policy or "shipped",
-        policy_version=ports.policy.version,
-    )
-    events.append(AttemptStarted(attempt=attempt, contract=stored, budgets=contract.budgets))
-    return events

@@ -21,12 +21,14 @@ ROUTES: dict[str, dict[str, str]] = {
         "run": "commit_effect",
         "answered": "compile_context",
         "blocked": END,
+        "environment_error": END,
     },
     "approval": {"rung": "policy"},
     "commit_effect": {
         "ran": "compile_context",
         "changed": "policy",
         "suspend": "suspend",
+        "environment_error": END,
     },
     "completion_gate": {
         "verified": END,

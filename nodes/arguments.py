@@ -30,7 +30,7 @@ def argument_fault(args: dict[str, Any], schema: dict[str, Any]) -> ArgumentFaul
 
     The advice names at most five fields and holds no long value of the model's.
     """
-    validator: Any = _validator(json.dumps(schema, sort_keys=True))
+    validator: Any = _validator(json.dumps(schema))
     found: Iterator[ValidationError] = validator.iter_errors(args)
     try:
         errors = sorted(islice(found, _MAX_ERRORS), key=_rank)

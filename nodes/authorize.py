@@ -47,9 +47,11 @@ async def authorize(
     state: ActionState | None = None,
 ) -> Ruling:
     """Ask the policy, and tighten its answer by what the harness knows; never loosen it."""
-    free = operation_hash(action, {})
-    repeats = bool(await run.ports.records.repeats(run.attempt_id, [free])) and (
-        action.side_effect_class is not SideEffect.READ
+    # Only another attempt can have done the same before; the first has none beside it.
+    repeats = (
+        position.attempt.number > 1
+        and action.side_effect_class is not SideEffect.READ
+        and await run.ports.records.repeats(run.attempt_id, action)
     )
     document = _document(run, position, action, description, phase, repeats, state)
     decision = await run.ports.policy.decide(document)

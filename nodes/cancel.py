@@ -10,12 +10,10 @@ from checkrein.contracts.event import (
     EffectReconciled,
     Payload,
 )
-from checkrein.nodes.ledger import settled_call, unknown
+from checkrein.nodes.ledger import OPEN, settled_call, unknown
 from checkrein.nodes.run import Run, Step
 from checkrein.ports.capability import Capability
 from checkrein.ports.records import ActionState, Position
-
-OPEN = frozenset({EffectStatus.EXECUTING, EffectStatus.UNKNOWN_EFFECT})
 
 
 async def cancel(run: Run, position: Position) -> Step:

@@ -1,7 +1,8 @@
 """commit_effect: the one place where anything outside changes. It believes only the database."""
 
 from checkrein.contracts.action import ActionStatus, SideEffect
-from checkrein.nodes.ledger import perform_write
+from checkrein.errors import EnvironmentFault
+from checkrein.nodes.ledger import OPEN, perform_write
 from checkrein.nodes.perform import perform_read
 from checkrein.nodes.run import Run, Step
 from checkrein.ports.records import ActionState, Position
@@ -14,7 +15,12 @@ async def commit_effect(run: Run) -> Step:
     for state in position.actions:
         if state.observed:
             continue
-        outcome = await _performed(run, position, state)
+        try:
+            outcome = await _performed(run, position, state)
+        except EnvironmentFault as error:
+            if state.effect is not None and state.effect.status in OPEN:
+                raise  # what was sent stays open; recovery asks its target again
+            return await run.broken(error)
         if outcome != "done":
             return Step(outcome, turn)
         await run.reach("between_actions")

@@ -52,8 +52,7 @@ async def completion_gate(run: Run) -> Step:
         if await run.ports.workspace.digest() != sealed:
             checks.append(_moved())
     except EnvironmentFault as error:
-        await run.record(AttemptEnded(status=AttemptStatus.ENVIRONMENT_ERROR, detail=str(error)))
-        return Step("environment_error", turn.turn)
+        return await run.broken(error)
     await run.reach("before_verification")
     return await _verdict(run, position, turn.turn, _result(run, sealed, checks))
 

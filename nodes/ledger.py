@@ -32,8 +32,11 @@ from checkrein.errors import (
 from checkrein.nodes import observations
 from checkrein.nodes.perform import checked, out_of_calls
 from checkrein.nodes.run import Run
-from checkrein.ports.capability import Capability, Permit, Prepared
+from checkrein.ports.capability import Capability, Description, Permit, Prepared
 from checkrein.ports.records import ActionState, Position
+
+OPEN = frozenset({EffectStatus.EXECUTING, EffectStatus.UNKNOWN_EFFECT})
+"""Sent, with a fate that is not known."""
 
 
 async def perform_write(run: Run, position: Position, state: ActionState) -> str:
@@ -50,6 +53,7 @@ async def perform_write(run: Run, position: Position, state: ActionState) -> str
     sent_before = effect is not None and effect.status is not EffectStatus.INTENT
     try:
         prepared = await capability.prepare(action.args)
+        description = await capability.describe(action.args)
     except CapabilityError as error:
         if effect is not None and sent_before:
             return await unknown(run, position, state, effect, str(error))
@@ -62,7 +66,7 @@ async def perform_write(run: Run, position: Position, state: ActionState) -> str
     elif prepared.no_change:
         await run.record(_no_change(state, prepared))
         return "done"
-    return await _sent(run, position, state, capability, prepared, effect)
+    return await _sent(run, position, state, capability, description, prepared, effect)
 
 
 async def _from_ledger(
@@ -101,11 +105,11 @@ async def _sent(
     position: Position,
     state: ActionState,
     capability: Capability,
+    description: Description,
     prepared: Prepared,
     effect: Effect | None,
 ) -> str:
     resent = effect is not None and effect.status is not EffectStatus.INTENT
-    description = await capability.describe(state.action.args)
     ruling, events = await checked(
         run, position, state, description, prepared.from_version, resent=resent
     )

@@ -10,32 +10,47 @@ from checkrein.contracts.context import Trust
 from checkrein.contracts.decision import PolicyDecision
 from checkrein.contracts.event import Observed
 from checkrein.contracts.observation import Diagnostics, Observation, ObservationStatus
-from checkrein.contracts.proposal import Proposal, UnusableProposal
+from checkrein.contracts.proposal import Proposal, ToolProposal, UnusableProposal
 from checkrein.errors import CapabilityError
 
 
 def of_unusable(attempt_id: str, turn: int, proposals: Iterable[Proposal]) -> list[Observed]:
     """One observation for each call that no action can be made of."""
     return [
-        Observed(
-            observation=Observation(
-                action_id=ids.action_id(attempt_id, turn, proposal.position),
-                turn=turn,
-                position=proposal.position,
-                call_id=visible(proposal.call_id),
-                name=visible(proposal.name),
-                status=ObservationStatus.INVALID,
-                diagnostics=Diagnostics(
-                    error_type=proposal.error_type,
-                    retryable=True,
-                    advice=visible(proposal.advice),
-                ),
-                trust=Trust.PLATFORM,
-            )
-        )
+        _invalid(attempt_id, turn, proposal, proposal.name, proposal.error_type, proposal.advice)
         for proposal in proposals
         if isinstance(proposal, UnusableProposal)
     ]
+
+
+def unusable(
+    attempt_id: str, turn: int, proposal: ToolProposal, error: CapabilityError
+) -> Observed:
+    """A valid call whose object the capability could not name."""
+    advice = error.advice or str(error)
+    return _invalid(attempt_id, turn, proposal, proposal.capability, error.code, advice)
+
+
+def _invalid(
+    attempt_id: str,
+    turn: int,
+    proposal: ToolProposal | UnusableProposal,
+    name: str,
+    error_type: str,
+    advice: str,
+) -> Observed:
+    return Observed(
+        observation=Observation(
+            action_id=ids.action_id(attempt_id, turn, proposal.position),
+            turn=turn,
+            position=proposal.position,
+            call_id=visible(proposal.call_id),
+            name=visible(name),
+            status=ObservationStatus.INVALID,
+            diagnostics=Diagnostics(error_type=error_type, retryable=True, advice=visible(advice)),
+            trust=Trust.PLATFORM,
+        )
+    )
 
 
 def of_action(

@@ -82,7 +82,11 @@ async def perform_read(run: Run, position: Position, state: ActionState) -> str:
     """Run a READ: the same gate, no effect row, its result in one transaction."""
     action = state.action
     capability = run.ports.capabilities[action.capability]
-    description = await capability.describe(action.args)
+    try:
+        description = await capability.describe(action.args)
+    except CapabilityError as error:
+        await run.record(observations.failed(action, error))
+        return "done"
     ruling, events = await checked(run, position, state, description, description.resource_version)
     if events is None:
         return "changed"

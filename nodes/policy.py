@@ -9,6 +9,7 @@ from checkrein.contracts.context import Trust
 from checkrein.contracts.decision import Verdict
 from checkrein.contracts.event import ActionProposed, AttemptEnded, Observed, Payload
 from checkrein.contracts.proposal import ToolProposal
+from checkrein.errors import CapabilityError, EnvironmentFault
 from checkrein.nodes import observations
 from checkrein.nodes.authorize import authorize
 from checkrein.nodes.proposals import read_proposals, read_reply
@@ -34,11 +35,14 @@ async def policy(run: Run) -> Step:
     turn = position.turn
     if turn is None or turn.status == "CLOSED" or turn.raw_ref is None:
         return Step("answered")
-    if not position.actions and not position.observed:
-        await run.reach("before_decisions")
-        await _first_look(run, position, turn)
-    else:
-        await _second_look(run, position)
+    try:
+        if not position.actions and not position.observed:
+            await run.reach("before_decisions")
+            await _first_look(run, position, turn)
+        else:
+            await _second_look(run, position)
+    except EnvironmentFault as error:
+        return await run.broken(error)
     await run.reach("after_decisions")
     return await _routed(run, turn)
 
@@ -74,9 +78,13 @@ async def _first_look(run: Run, position: Position, turn: TurnState) -> None:
     for proposal in proposals:
         if not isinstance(proposal, ToolProposal):
             continue
-        description = await run.ports.capabilities[proposal.capability].describe(proposal.args)
-        action = _action(run, position, turn, proposal, description)
-        ruling = await authorize(run, position, action, description, "propose")
+        try:
+            described = await run.ports.capabilities[proposal.capability].describe(proposal.args)
+            action = _action(run, position, turn, proposal, described)
+        except CapabilityError as error:
+            results.append(observations.unusable(run.attempt_id, turn.turn, proposal, error))
+            continue
+        ruling = await authorize(run, position, action, described, "propose")
         proposed.append(ActionProposed(action=action))
         judged.append(ruling.event)
         blobs.append(ruling.input_text)

@@ -3,9 +3,11 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.context import CompiledContext
-from checkrein.contracts.event import Payload
+from checkrein.contracts.event import AttemptEnded, Payload
 from checkrein.contracts.task import TaskContract
+from checkrein.errors import EnvironmentFault
 from checkrein.ports.bundle import Ports
 from checkrein.ports.leases import Lease
 from checkrein.ports.records import Position
@@ -39,6 +41,11 @@ class Run:
         await self.ports.events.append(
             self.attempt_id, payloads, fence=self.lease.fence, blobs=blobs
         )
+
+    async def broken(self, error: EnvironmentFault) -> "Step":
+        """End the attempt because the machine or its workspace is broken."""
+        await self.record(AttemptEnded(status=AttemptStatus.ENVIRONMENT_ERROR, detail=str(error)))
+        return Step("environment_error")
 
     async def reach(self, place: str) -> None:
         """Pass a named fault point."""

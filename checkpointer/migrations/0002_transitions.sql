@@ -2,6 +2,7 @@
 INSERT INTO transitions (machine, current, event, next) VALUES
     ('task', 'CANCELLED', 'attempt_started', 'RUNNING'),
     ('task', 'CREATED', 'attempt_started', 'RUNNING'),
+    ('task', 'ESCALATED', 'attempt_started', 'RUNNING'),
     ('task', 'FAILED', 'attempt_started', 'RUNNING'),
     ('task', 'RUNNING', 'attempt_started', 'RUNNING'),
     ('task', 'RUNNING', 'cancelled', 'CANCELLED'),
@@ -75,6 +76,7 @@ INSERT INTO transitions (machine, current, event, next) VALUES
     ('action', 'UNKNOWN_EFFECT', 'asked', 'UNKNOWN_EFFECT'),
     ('action', 'UNKNOWN_EFFECT', 'deduplicated', 'SUCCEEDED'),
     ('action', 'UNKNOWN_EFFECT', 'denied', 'UNKNOWN_EFFECT'),
+    ('action', 'UNKNOWN_EFFECT', 'failed', 'FAILED'),
     ('action', 'UNKNOWN_EFFECT', 'running', 'RUNNING'),
     ('action', 'UNKNOWN_EFFECT', 'unknown', 'UNKNOWN_EFFECT'),
     ('action', 'VALIDATED', 'allowed', 'AUTHORIZED'),

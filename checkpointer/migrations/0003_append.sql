@@ -54,15 +54,16 @@ BEGIN
     RETURN cause;
 END $$;
 
-CREATE FUNCTION step_action(id text, by_event text, at_seq bigint) RETURNS bigint
+CREATE FUNCTION step_action(a attempts, id text, by_event text, at_seq bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
     was text;
     cause bigint;
 BEGIN
-    SELECT status, last_event INTO was, cause FROM checkrein.actions WHERE action_id = id;
+    SELECT status, last_event INTO was, cause FROM checkrein.actions
+    WHERE action_id = id AND attempt_id = a.attempt_id;
     IF NOT FOUND THEN
-        PERFORM checkrein.refuse('CR004', format('there is no action %s', id));
+        PERFORM checkrein.refuse('CR004', format('there is no action %s in this attempt', id));
     END IF;
     UPDATE checkrein.actions SET last_event = at_seq,
         status = CASE WHEN by_event IS NULL THEN was
@@ -71,13 +72,13 @@ BEGIN
     RETURN cause;
 END $$;
 
-CREATE FUNCTION step_effect(id text, by_event text) RETURNS void
+CREATE FUNCTION step_effect(a attempts, id text, by_event text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE checkrein.effects SET status = checkrein.next_status('effect', status, by_event)
-    WHERE effect_id = id;
+    WHERE effect_id = id AND attempt_id = a.attempt_id;
     IF NOT FOUND THEN
-        PERFORM checkrein.refuse('CR004', format('there is no effect %s', id));
+        PERFORM checkrein.refuse('CR004', format('there is no effect %s in this attempt', id));
     END IF;
 END $$;
 
@@ -111,14 +112,19 @@ LANGUAGE plpgsql AS $$
 DECLARE
     t checkrein.turns;
 BEGIN
-    UPDATE checkrein.turns SET status = 'CLOSED' WHERE attempt_id = a.attempt_id AND turn = n
+    -- Several results may close a turn without actions; it counts once.
+    UPDATE checkrein.turns SET status = 'CLOSED'
+    WHERE attempt_id = a.attempt_id AND turn = n AND status <> 'CLOSED'
     RETURNING * INTO t;
-    UPDATE checkrein.attempts SET
-        idle_turns = CASE WHEN t.usable = 0 AND t.waits_for IS NULL THEN idle_turns + 1 ELSE 0 END,
-        denied_turns = CASE WHEN t.usable > 0 AND t.refused = t.usable THEN denied_turns + 1
-                            ELSE 0 END
-    WHERE attempt_id = a.attempt_id
-      AND (idle_turns > 0 OR denied_turns > 0 OR t.usable = 0 OR t.refused = t.usable);
+    IF FOUND THEN
+        UPDATE checkrein.attempts SET
+            idle_turns = CASE WHEN t.usable = 0 AND t.waits_for IS NULL THEN idle_turns + 1
+                              ELSE 0 END,
+            denied_turns = CASE WHEN t.usable > 0 AND t.refused = t.usable THEN denied_turns + 1
+                                ELSE 0 END
+        WHERE attempt_id = a.attempt_id
+          AND (idle_turns > 0 OR denied_turns > 0 OR t.usable = 0 OR t.refused = t.usable);
+    END IF;
     PERFORM checkrein.save_checkpoint(a, at_seq);
 END $$;
 
@@ -186,6 +192,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     x json := p -> 'action';
     n integer := x ->> 'turn';
+    cause bigint;
 BEGIN
     INSERT INTO checkrein.actions (tenant, action_id, attempt_id, turn, position, revision, type,
         resource, side_effect_class, idempotency_key, args_hash, body, status, last_event)
@@ -194,8 +201,12 @@ BEGIN
         x ->> 'idempotency_key', x ->> 'args_hash', x,
         checkrein.next_status('action', 'PROPOSED', 'validated'), at_seq);
     UPDATE checkrein.turns SET open_calls = open_calls + 1, usable = usable + 1
-    WHERE attempt_id = a.attempt_id AND turn = n;
-    RETURN (SELECT last_event FROM checkrein.turns WHERE attempt_id = a.attempt_id AND turn = n);
+    WHERE attempt_id = a.attempt_id AND turn = n AND status = 'RESPONDED'
+    RETURNING last_event INTO cause;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR002', format('turn %s takes no action now', n));
+    END IF;
+    RETURN cause;
 END $$;
 
 CREATE FUNCTION on_decision(a attempts, p json, at_seq bigint) RETURNS bigint
@@ -207,7 +218,7 @@ BEGIN
     INSERT INTO checkrein.decisions (tenant, attempt_id, seq, action_id, phase, body, input_ref)
     VALUES (a.tenant, a.attempt_id, at_seq, id, p ->> 'phase', d, d ->> 'input_ref');
     UPDATE checkrein.actions SET operation_hash = p ->> 'operation_hash' WHERE action_id = id;
-    RETURN checkrein.step_action(id, CASE d ->> 'decision'
+    RETURN checkrein.step_action(a, id, CASE d ->> 'decision'
         WHEN 'ALLOW' THEN 'allowed' WHEN 'CONSTRAINED_ALLOW' THEN 'allowed'
         WHEN 'REQUIRE_APPROVAL' THEN 'asked' ELSE 'denied' END, at_seq);
 END $$;
@@ -224,7 +235,7 @@ BEGIN
             request_revision, body, operation_hash, resource_version, status)
         VALUES (a.tenant, id, a.attempt_id, x ->> 'action_id', (x ->> 'request_revision')::integer,
             x, x ->> 'operation_hash', x ->> 'resource_version', 'PREPARED');
-        RETURN checkrein.step_action(x ->> 'action_id', NULL, at_seq);
+        RETURN checkrein.step_action(a, x ->> 'action_id', NULL, at_seq);
     END IF;
     SELECT * INTO r FROM checkrein.approvals WHERE approval_id = id AND attempt_id = a.attempt_id;
     IF NOT FOUND THEN
@@ -250,13 +261,13 @@ BEGIN
             expires_at = coalesce(expires_at, checkrein.now()
                 + make_interval(secs => (body #>> '{terms,expires_in_s}')::integer))
         WHERE approval_id = id;
-        RETURN checkrein.step_action(r.action_id, NULL, at_seq);
+        RETURN checkrein.step_action(a, r.action_id, NULL, at_seq);
     WHEN 'approval_decided' THEN
         PERFORM checkrein.step_approval(id,
             CASE p ->> 'answer' WHEN 'approve' THEN 'granted' ELSE 'rejected' END);
         INSERT INTO checkrein.grants VALUES (a.tenant, id, p ->> 'approver', p ->> 'answer',
             p ->> 'authority', (p ->> 'authenticated')::boolean, p ->> 'reason', checkrein.now());
-        RETURN checkrein.step_action(r.action_id,
+        RETURN checkrein.step_action(a, r.action_id,
             CASE p ->> 'answer' WHEN 'approve' THEN NULL ELSE 'rejected' END, at_seq);
     WHEN 'approval_granted' THEN
         IF r.operation_hash <> p ->> 'operation_hash' THEN
@@ -265,10 +276,10 @@ BEGIN
             PERFORM checkrein.refuse('CR006', 'the approval is for another state', 'stale');
         END IF;
         PERFORM checkrein.step_approval(id, 'used');
-        RETURN checkrein.step_action(r.action_id, 'granted', at_seq);
+        RETURN checkrein.step_action(a, r.action_id, 'granted', at_seq);
     ELSE
         PERFORM checkrein.step_approval(id, 'stale');
-        RETURN checkrein.step_action(r.action_id, 'stale', at_seq);
+        RETURN checkrein.step_action(a, r.action_id, 'stale', at_seq);
     END CASE;
 END $$;
 
@@ -283,25 +294,31 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM checkrein.refuse('CR007', 'the key is bound already', p ->> 'effect_id');
     END IF;
-    RETURN checkrein.step_action(p ->> 'action_id', NULL, at_seq);
+    RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
 END $$;
 
 CREATE FUNCTION mark_executing(a attempts, p json, at_seq bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
     id text := p ->> 'effect_id';
+    sent_under bigint := p ->> 'fence';
 BEGIN
     IF a.cancel_reason IS NOT NULL THEN
         PERFORM checkrein.refuse('CR003', 'the attempt is being cancelled');
+    ELSIF sent_under <> a.lease_fence THEN
+        PERFORM checkrein.refuse('CR001', format('fence %s does not own the attempt', sent_under));
     END IF;
-    PERFORM checkrein.step_effect(id, 'executing');
-    UPDATE checkrein.effects SET fence = (p ->> 'fence')::bigint,
+    PERFORM checkrein.step_effect(a, id, 'executing');
+    UPDATE checkrein.effects SET fence = sent_under,
         from_version = p ->> 'from_version', to_version = p ->> 'to_version'
-    WHERE effect_id = id;
+    WHERE effect_id = id AND fence < sent_under;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR002', format('fence %s has sent it already', sent_under));
+    END IF;
     INSERT INTO checkrein.tool_tries (tenant, action_id, n, effect_id, started_at, outcome)
     SELECT a.tenant, p ->> 'action_id', count(*) + 1, id, checkrein.now(), 'sent'
     FROM checkrein.tool_tries WHERE action_id = p ->> 'action_id';
-    RETURN checkrein.step_action(p ->> 'action_id', 'running', at_seq);
+    RETURN checkrein.step_action(a, p ->> 'action_id', 'running', at_seq);
 END $$;
 
 CREATE FUNCTION on_effect(a attempts, kind text, p json, at_seq bigint) RETURNS bigint
@@ -309,21 +326,24 @@ LANGUAGE plpgsql AS $$
 DECLARE
     id text := p ->> 'effect_id';
     event text := substr(kind, length('effect_') + 1);
+    said text := p #>> '{outcome,status}';
     next_of_action text := CASE event WHEN 'committed' THEN 'succeeded' WHEN 'refused' THEN 'failed'
                                       WHEN 'unknown' THEN 'unknown' END;
 BEGIN
-    IF event = 'reconciled' AND p #>> '{outcome,status}' = 'NOT_APPLIED' THEN
+    IF event = 'reconciled' AND said = 'NOT_APPLIED' THEN
         event := 'not_applied';
         next_of_action := 'failed';
+    ELSIF event IN ('committed', 'reconciled') AND said IS DISTINCT FROM 'COMMITTED' THEN
+        PERFORM checkrein.refuse('CR002', format('an outcome %s makes no effect %s', said, event));
     END IF;
-    PERFORM checkrein.step_effect(id, event);
+    PERFORM checkrein.step_effect(a, id, event);
     UPDATE checkrein.effects SET outcome = p -> 'outcome',
         source = coalesce(p ->> 'source', CASE event WHEN 'committed' THEN 'executed'
                                                      WHEN 'refused' THEN 'executed' END)
     WHERE effect_id = id;
     UPDATE checkrein.tool_tries SET ended_at = checkrein.now(), outcome = event
     WHERE effect_id = id AND ended_at IS NULL;
-    RETURN checkrein.step_action(p ->> 'action_id', next_of_action, at_seq);
+    RETURN checkrein.step_action(a, p ->> 'action_id', next_of_action, at_seq);
 END $$;
 
 CREATE FUNCTION on_observation(a attempts, p json, at_seq bigint) RETURNS bigint
@@ -340,7 +360,7 @@ BEGIN
     VALUES (a.tenant, a.attempt_id, n, (o ->> 'position')::integer, o ->> 'action_id', o);
     SELECT status INTO was FROM checkrein.actions WHERE action_id = o ->> 'action_id';
     IF FOUND THEN
-        cause := checkrein.step_action(o ->> 'action_id', CASE
+        cause := checkrein.step_action(a, o ->> 'action_id', CASE
             WHEN was IN ('VALIDATED', 'AUTHORIZED', 'WAITING_APPROVAL') THEN CASE
                 WHEN outcome = 'ok' THEN 'succeeded'
                 WHEN outcome = 'skipped' THEN 'cancelled'
@@ -483,7 +503,7 @@ BEGIN
          'effect_denied' THEN
         RETURN checkrein.on_effect(a, kind, p, at_seq);
     WHEN 'action_deduplicated' THEN
-        RETURN checkrein.step_action(p ->> 'action_id', 'deduplicated', at_seq);
+        RETURN checkrein.step_action(a, p ->> 'action_id', 'deduplicated', at_seq);
     WHEN 'observation' THEN RETURN checkrein.on_observation(a, p, at_seq);
     WHEN 'question_asked', 'user_answered', 'turn_stopped' THEN
         RETURN checkrein.on_talk(a, kind, p, at_seq);
@@ -515,7 +535,7 @@ END $$;
 
 CREATE FUNCTION append(of_attempt text, under_fence bigint, kinds text[], payloads text[],
                        data bytea[]) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = checkrein, pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = checkrein, pg_catalog, pg_temp AS $$
 DECLARE
     a attempts;
     cause bigint;
@@ -536,6 +556,9 @@ BEGIN
     END IF;
     INSERT INTO blobs SELECT a.tenant, 'sha256:' || encode(sha256(d), 'hex'), d
     FROM unnest(data) AS d ON CONFLICT DO NOTHING;
+    IF array_position(kinds, 'attempt_ended') < cardinality(kinds) THEN
+        PERFORM refuse('CR008', 'nothing follows the end of an attempt');
+    END IF;
     FOR i IN 1 .. cardinality(kinds) LOOP
         cause := project(a, kinds[i], payloads[i]::json, a.head_seq + 1);
         a.head_hash := store_event(a, kinds[i], payloads[i], a.head_seq + 1, cause);
@@ -547,7 +570,7 @@ END $$;
 
 -- Create a task (with task_created) and one attempt of it, which nobody owns yet.
 CREATE FUNCTION start(kinds text[], payloads text[]) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = checkrein, pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = checkrein, pg_catalog, pg_temp AS $$
 DECLARE
     p json;
     k json;

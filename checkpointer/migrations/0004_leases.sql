@@ -6,7 +6,7 @@ AS $$ SELECT hashtextextended('checkrein:' || of_attempt, 0) $$;
 
 -- Returns the new fence, or NULL where another owner holds the attempt.
 CREATE FUNCTION take_lease(of_attempt text, new_owner text, ttl interval) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = checkrein, pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = checkrein, pg_catalog, pg_temp AS $$
 DECLARE
     a attempts;
     t timestamptz;
@@ -30,7 +30,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION beat(of_attempt text, under_fence bigint, ttl interval) RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = checkrein, pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = checkrein, pg_catalog, pg_temp AS $$
 DECLARE
     t timestamptz := checkrein.now();
 BEGIN
@@ -40,7 +40,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION release(of_attempt text, under_fence bigint) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = checkrein, pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = checkrein, pg_catalog, pg_temp AS $$
 BEGIN
     UPDATE attempts SET lease_owner = NULL, lease_until = NULL, lease_backend = NULL,
         held = held + (checkrein.now() - lease_seen)
@@ -49,7 +49,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION owns(of_attempt text, under_fence bigint) RETURNS boolean
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = checkrein, pg_catalog AS $$
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = checkrein, pg_catalog, pg_temp AS $$
     SELECT EXISTS (SELECT FROM attempts WHERE attempt_id = of_attempt AND lease_fence = under_fence
                    AND lease_owner IS NOT NULL AND lease_until > checkrein.now())
 $$;

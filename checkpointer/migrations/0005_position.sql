@@ -46,7 +46,7 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 CREATE FUNCTION position_of(of_attempt text) RETURNS json
-LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = checkrein, pg_catalog AS $$
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = checkrein, pg_catalog, pg_temp AS $$
     SELECT json_build_object(
         'body', a.body, 'status', a.status, 'started_at', a.started_at,
         'head_seq', a.head_seq, 'head_hash', 'sha256:' || encode(a.head_hash, 'hex'),

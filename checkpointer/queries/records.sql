@@ -54,11 +54,15 @@ SELECT checkrein.effect_json(e) AS effect FROM checkrein.effects e
 WHERE e.tenant = %(tenant)s AND e.resource = %(resource)s AND e.key = %(key)s
 
 -- name: repeats
-SELECT DISTINCT e.operation_hash
-FROM checkrein.effects e JOIN checkrein.attempts a USING (attempt_id)
-WHERE a.task_id = (SELECT task_id FROM checkrein.attempts WHERE attempt_id = %(attempt)s)
-  AND e.attempt_id <> %(attempt)s AND e.operation_hash = ANY (%(hashes)s)
-  AND e.status IN ('COMMITTED', 'EXECUTING', 'UNKNOWN_EFFECT')
+SELECT 1 AS found
+FROM checkrein.attempts mine
+JOIN checkrein.attempts other ON other.task_id = mine.task_id
+    AND other.attempt_id <> mine.attempt_id
+JOIN checkrein.effects e ON e.attempt_id = other.attempt_id
+JOIN checkrein.actions x ON x.action_id = e.action_id
+WHERE mine.attempt_id = %(attempt)s AND x.type = %(type)s AND x.resource = %(resource)s
+  AND x.args_hash = %(args_hash)s AND e.status IN ('COMMITTED', 'EXECUTING', 'UNKNOWN_EFFECT')
+LIMIT 1
 
 -- name: resolve
 SELECT attempt_id FROM checkrein.attempts

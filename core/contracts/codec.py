@@ -70,13 +70,20 @@ def clean(value: Any, *, where: str = "", depth: int = 0) -> Any:
     if isinstance(value, list | tuple):
         return [clean(item, where=f"{where}/{n}", depth=depth + 1) for n, item in enumerate(value)]
     if isinstance(value, dict):
-        return {
-            clean_text(key, where=f"{where}/<name>"): clean(
-                item, where=f"{where}/{key}", depth=depth + 1
-            )
-            for key, item in value.items()
-        }
+        return _clean_object(value, where, depth)
     raise _refused(where, f"is a {type(value).__name__}, which JSON does not have")
+
+
+def _clean_object(value: dict[Any, Any], where: str, depth: int) -> dict[str, Any]:
+    cleaned: dict[str, Any] = {}
+    for key, item in value.items():
+        if not isinstance(key, str):
+            raise _refused(where, f"has a name that is a {type(key).__name__}, not text")
+        name = clean_text(key, where=f"{where}/<name>")
+        if name in cleaned:
+            raise _refused(f"{where}/{name}", "has a name that is there twice, written differently")
+        cleaned[name] = clean(item, where=f"{where}/{name}", depth=depth + 1)
+    return cleaned
 
 
 def clean_text(text: str, *, where: str = "") -> str:

@@ -120,6 +120,7 @@ def _task() -> Table:
         (K.RUNNING, "attempt_started"): K.RUNNING,
         (K.FAILED, "attempt_started"): K.RUNNING,
         (K.CANCELLED, "attempt_started"): K.RUNNING,
+        (K.ESCALATED, "attempt_started"): K.RUNNING,
         (K.RUNNING, "verified"): K.VERIFIED,
         (K.RUNNING, "failed"): K.FAILED,
         (K.RUNNING, "escalated"): K.ESCALATED,

@@ -136,8 +136,11 @@ class Records(Protocol):
         """The ledger's row under a scoped key, whichever attempt made it."""
         ...
 
-    async def repeats(self, attempt_id: str, hashes: list[str]) -> set[str]:
-        """Which operation hashes other attempts of the task have committed or left unknown."""
+    async def repeats(self, attempt_id: str, action: Action) -> bool:
+        """Whether another attempt of the task has an equal effect, committed or unknown.
+
+        Equal: the same capability, resource and arguments, whatever the constraints were.
+        """
         ...
 
     async def dossier(self, attempt_id: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -124,9 +125,9 @@ class ScriptedChatModel(BaseChatModel):
         log = Path(os.path.abspath(path.parent / script.calls_log)) if script.calls_log else None
         return cls(script=script, calls_log=log, source=str(path))
 
-    @property
+    @cached_property
     def max_tokens(self) -> int:
-        """The most tokens that one answer uses."""
+        """The most tokens that one answer uses. LangChain asks for it on each call."""
         return max(_LEAST_MAX_TOKENS, *(turn.usage.output_tokens for turn in self.script.turns))
 
     @property

@@ -1,0 +1,1178 @@
+-- What all migrations together make. Written by scripts/schema_dump.py from a migrated database;
+-- not to be edited, and not what makes one: that is migrations/.
+
+SET check_function_bodies = off;
+
+
+CREATE TABLE checkrein.actions (
+    tenant text NOT NULL,
+    action_id text NOT NULL,
+    attempt_id text NOT NULL,
+    turn integer NOT NULL,
+    "position" integer NOT NULL,
+    revision integer NOT NULL,
+    type text NOT NULL,
+    resource text NOT NULL,
+    side_effect_class text NOT NULL,
+    idempotency_key text NOT NULL,
+    args_hash text NOT NULL,
+    body json NOT NULL,
+    status text NOT NULL,
+    operation_hash text,
+    last_event bigint NOT NULL,
+    CONSTRAINT actions_pkey PRIMARY KEY (action_id),
+    CONSTRAINT actions_attempt_id_turn_position_revision_key UNIQUE (attempt_id, turn, "position", revision)
+);
+
+CREATE TABLE checkrein.approvals (
+    tenant text NOT NULL,
+    approval_id text NOT NULL,
+    attempt_id text NOT NULL,
+    action_id text NOT NULL,
+    request_revision integer NOT NULL,
+    body json NOT NULL,
+    operation_hash text NOT NULL,
+    resource_version text NOT NULL,
+    status text NOT NULL,
+    interrupt_id text,
+    requested_at timestamp with time zone,
+    expires_at timestamp with time zone,
+    CONSTRAINT approvals_pkey PRIMARY KEY (approval_id),
+    CONSTRAINT approvals_action_id_request_revision_key UNIQUE (action_id, request_revision)
+);
+
+CREATE INDEX approvals_open ON checkrein.approvals USING btree (attempt_id) WHERE (status = ANY (ARRAY['PREPARED'::text, 'PENDING'::text]));
+
+CREATE TABLE checkrein.attempts (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL,
+    task_id text NOT NULL,
+    number integer NOT NULL,
+    body json NOT NULL,
+    contract json NOT NULL,
+    status text NOT NULL,
+    detail text DEFAULT ''::text NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    candidate json,
+    verification json,
+    idle_turns integer DEFAULT 0 NOT NULL,
+    denied_turns integer DEFAULT 0 NOT NULL,
+    pause_requested boolean DEFAULT false NOT NULL,
+    cancel_reason text,
+    exhausted text,
+    lease_owner text,
+    lease_fence bigint DEFAULT 0 NOT NULL,
+    lease_until timestamp with time zone,
+    lease_seen timestamp with time zone,
+    lease_backend integer,
+    held interval DEFAULT '00:00:00'::interval NOT NULL,
+    head_seq bigint DEFAULT 0 NOT NULL,
+    head_hash bytea DEFAULT decode(repeat('00'::text, 32), 'hex'::text) NOT NULL,
+    CONSTRAINT attempts_pkey PRIMARY KEY (attempt_id),
+    CONSTRAINT attempts_number_check CHECK ((number > 0)),
+    CONSTRAINT attempts_task_id_number_key UNIQUE (task_id, number)
+);
+
+CREATE TABLE checkrein.blobs (
+    tenant text NOT NULL,
+    ref text NOT NULL,
+    data bytea NOT NULL,
+    CONSTRAINT blobs_pkey PRIMARY KEY (tenant, ref)
+);
+
+CREATE TABLE checkrein.budgets (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL,
+    budget text NOT NULL,
+    lim bigint NOT NULL,
+    spent bigint DEFAULT 0 NOT NULL,
+    reserved bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT budgets_pkey PRIMARY KEY (attempt_id, budget),
+    CONSTRAINT budgets_lim_check CHECK ((lim >= 0)),
+    CONSTRAINT budgets_reserved_check CHECK ((reserved >= 0)),
+    CONSTRAINT budgets_spent_check CHECK ((spent >= 0))
+);
+
+CREATE TABLE checkrein.checkpoints (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL,
+    state_version bigint NOT NULL,
+    event_offset bigint NOT NULL,
+    workspace_ref text,
+    pending_effect_ids text[] NOT NULL,
+    context_projection_ref text,
+    saved_at timestamp with time zone NOT NULL,
+    CONSTRAINT checkpoints_pkey PRIMARY KEY (attempt_id)
+);
+
+CREATE TABLE checkrein.decisions (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL,
+    seq bigint NOT NULL,
+    action_id text NOT NULL,
+    phase text NOT NULL,
+    body json NOT NULL,
+    input_ref text NOT NULL,
+    CONSTRAINT decisions_pkey PRIMARY KEY (attempt_id, seq)
+);
+
+CREATE INDEX decisions_of_action ON checkrein.decisions USING btree (action_id, seq);
+
+CREATE TABLE checkrein.effects (
+    tenant text NOT NULL,
+    effect_id text NOT NULL,
+    attempt_id text NOT NULL,
+    action_id text NOT NULL,
+    resource text NOT NULL,
+    key text NOT NULL,
+    operation_hash text NOT NULL,
+    status text NOT NULL,
+    fence bigint DEFAULT 0 NOT NULL,
+    from_version text DEFAULT ''::text NOT NULL,
+    to_version text DEFAULT ''::text NOT NULL,
+    outcome json,
+    source text,
+    bound_seq bigint NOT NULL,
+    CONSTRAINT effects_pkey PRIMARY KEY (effect_id),
+    CONSTRAINT effects_tenant_resource_key_key UNIQUE (tenant, resource, key)
+);
+
+CREATE INDEX effects_of_action ON checkrein.effects USING btree (action_id);
+
+CREATE INDEX effects_of_attempt ON checkrein.effects USING btree (attempt_id);
+
+CREATE TABLE checkrein.events (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL,
+    seq bigint NOT NULL,
+    cause_seq bigint,
+    type text NOT NULL,
+    at text NOT NULL,
+    payload text NOT NULL,
+    prev_hash bytea NOT NULL,
+    hash bytea NOT NULL,
+    CONSTRAINT events_pkey PRIMARY KEY (attempt_id, seq),
+    CONSTRAINT events_check CHECK ((cause_seq < seq)),
+    CONSTRAINT events_seq_check CHECK ((seq > 0)),
+    CONSTRAINT events_type_check CHECK ((type ~ '^[a-z_]+$'::text))
+);
+
+CREATE TABLE checkrein.grants (
+    tenant text NOT NULL,
+    approval_id text NOT NULL,
+    approver text NOT NULL,
+    answer text NOT NULL,
+    authority text NOT NULL,
+    authenticated boolean NOT NULL,
+    reason text NOT NULL,
+    decided_at timestamp with time zone NOT NULL,
+    CONSTRAINT grants_pkey PRIMARY KEY (approval_id, approver)
+);
+
+CREATE TABLE checkrein.observations (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL,
+    turn integer NOT NULL,
+    "position" integer NOT NULL,
+    action_id text NOT NULL,
+    body json NOT NULL,
+    CONSTRAINT observations_pkey PRIMARY KEY (attempt_id, turn, "position")
+);
+
+CREATE TABLE checkrein.tasks (
+    tenant text NOT NULL,
+    task_id text NOT NULL,
+    contract_version text NOT NULL,
+    contract json NOT NULL,
+    input_refs json NOT NULL,
+    risk text NOT NULL,
+    budget json NOT NULL,
+    requested_by text NOT NULL,
+    commit_authority text,
+    status text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT tasks_pkey PRIMARY KEY (task_id)
+);
+
+CREATE TABLE checkrein.tool_tries (
+    tenant text NOT NULL,
+    action_id text NOT NULL,
+    n integer NOT NULL,
+    effect_id text,
+    started_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    outcome text NOT NULL,
+    CONSTRAINT tool_tries_pkey PRIMARY KEY (action_id, n)
+);
+
+CREATE TABLE checkrein.transitions (
+    machine text NOT NULL,
+    current text NOT NULL,
+    event text NOT NULL,
+    next text NOT NULL,
+    CONSTRAINT transitions_pkey PRIMARY KEY (machine, current, event)
+);
+
+CREATE TABLE checkrein.turns (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL,
+    turn integer NOT NULL,
+    status text NOT NULL,
+    sent text NOT NULL,
+    manifest_ref text NOT NULL,
+    lowest_trust text NOT NULL,
+    model_tries integer DEFAULT 0 NOT NULL,
+    raw_ref text,
+    input_tokens bigint DEFAULT 0 NOT NULL,
+    output_tokens bigint DEFAULT 0 NOT NULL,
+    model_id text,
+    request_id text,
+    usable integer DEFAULT 0 NOT NULL,
+    refused integer DEFAULT 0 NOT NULL,
+    open_calls integer DEFAULT 0 NOT NULL,
+    waits_for text,
+    waits_call text,
+    text text,
+    answer text,
+    last_event bigint NOT NULL,
+    CONSTRAINT turns_pkey PRIMARY KEY (attempt_id, turn),
+    CONSTRAINT turns_status_check CHECK ((status = ANY (ARRAY['COMPILED'::text, 'REQUESTED'::text, 'RESPONDED'::text, 'CLOSED'::text]))),
+    CONSTRAINT turns_turn_check CHECK ((turn > 0)),
+    CONSTRAINT turns_waits_for_check CHECK ((waits_for = ANY (ARRAY['question'::text, 'stopped'::text])))
+);
+
+CREATE TABLE checkrein.verifications (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL,
+    turn integer NOT NULL,
+    body json NOT NULL,
+    repair boolean NOT NULL,
+    CONSTRAINT verifications_pkey PRIMARY KEY (attempt_id, turn)
+);
+
+ALTER TABLE checkrein.actions ADD CONSTRAINT actions_attempt_id_turn_fkey FOREIGN KEY (attempt_id, turn) REFERENCES checkrein.turns(attempt_id, turn);
+
+ALTER TABLE checkrein.approvals ADD CONSTRAINT approvals_action_id_fkey FOREIGN KEY (action_id) REFERENCES checkrein.actions(action_id);
+
+ALTER TABLE checkrein.approvals ADD CONSTRAINT approvals_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES checkrein.attempts(attempt_id);
+
+ALTER TABLE checkrein.attempts ADD CONSTRAINT attempts_task_id_fkey FOREIGN KEY (task_id) REFERENCES checkrein.tasks(task_id);
+
+ALTER TABLE checkrein.budgets ADD CONSTRAINT budgets_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES checkrein.attempts(attempt_id);
+
+ALTER TABLE checkrein.checkpoints ADD CONSTRAINT checkpoints_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES checkrein.attempts(attempt_id);
+
+ALTER TABLE checkrein.decisions ADD CONSTRAINT decisions_action_id_fkey FOREIGN KEY (action_id) REFERENCES checkrein.actions(action_id);
+
+ALTER TABLE checkrein.effects ADD CONSTRAINT effects_action_id_fkey FOREIGN KEY (action_id) REFERENCES checkrein.actions(action_id);
+
+ALTER TABLE checkrein.effects ADD CONSTRAINT effects_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES checkrein.attempts(attempt_id);
+
+ALTER TABLE checkrein.events ADD CONSTRAINT events_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES checkrein.attempts(attempt_id);
+
+ALTER TABLE checkrein.grants ADD CONSTRAINT grants_approval_id_fkey FOREIGN KEY (approval_id) REFERENCES checkrein.approvals(approval_id);
+
+ALTER TABLE checkrein.observations ADD CONSTRAINT observations_attempt_id_turn_fkey FOREIGN KEY (attempt_id, turn) REFERENCES checkrein.turns(attempt_id, turn);
+
+ALTER TABLE checkrein.tool_tries ADD CONSTRAINT tool_tries_action_id_fkey FOREIGN KEY (action_id) REFERENCES checkrein.actions(action_id);
+
+ALTER TABLE checkrein.tool_tries ADD CONSTRAINT tool_tries_effect_id_fkey FOREIGN KEY (effect_id) REFERENCES checkrein.effects(effect_id);
+
+ALTER TABLE checkrein.turns ADD CONSTRAINT turns_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES checkrein.attempts(attempt_id);
+
+ALTER TABLE checkrein.verifications ADD CONSTRAINT verifications_attempt_id_turn_fkey FOREIGN KEY (attempt_id, turn) REFERENCES checkrein.turns(attempt_id, turn);
+
+CREATE OR REPLACE FUNCTION checkrein.actions_json(of_attempt text, of_turn integer)
+ RETURNS json
+ LANGUAGE sql
+ STABLE
+AS $function$
+    SELECT json_agg(json_build_object(
+        'action', x.body, 'status', x.status, 'operation_hash', x.operation_hash,
+        'decision', (SELECT d.body FROM checkrein.decisions d WHERE d.action_id = x.action_id
+                     ORDER BY d.seq DESC LIMIT 1),
+        'approval', to_json(checkrein.approval_json(p)),
+        'grant', (SELECT checkrein.grant_json(g) FROM checkrein.grants g
+                  WHERE g.approval_id = p.approval_id ORDER BY g.decided_at LIMIT 1),
+        'effect', CASE WHEN e.effect_id IS NOT NULL THEN checkrein.effect_json(e) END,
+        'observed', EXISTS (SELECT FROM checkrein.observations o
+            WHERE o.attempt_id = of_attempt AND o.turn = of_turn AND o.position = x.position)
+        ) ORDER BY x.position)
+    FROM checkrein.actions x
+    LEFT JOIN LATERAL (SELECT * FROM checkrein.approvals r WHERE r.action_id = x.action_id
+                       ORDER BY r.request_revision DESC LIMIT 1) AS p ON true
+    LEFT JOIN checkrein.effects e ON e.action_id = x.action_id
+    WHERE x.attempt_id = of_attempt AND x.turn = of_turn
+$function$;
+
+CREATE OR REPLACE FUNCTION checkrein.append(of_attempt text, under_fence bigint, kinds text[], payloads text[], data bytea[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'checkrein', 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    a attempts;
+    cause bigint;
+    i integer;
+BEGIN
+    SELECT * INTO a FROM attempts WHERE attempt_id = of_attempt FOR UPDATE;
+    IF NOT FOUND THEN
+        PERFORM refuse('CR004', format('there is no attempt %s', of_attempt));
+    ELSIF under_fence IS NOT NULL AND (a.lease_owner IS NULL OR a.lease_fence <> under_fence
+                                       OR a.lease_until <= checkrein.now()) THEN
+        PERFORM refuse('CR001', format('fence %s no longer owns the attempt', under_fence));
+    ELSIF under_fence IS NULL AND NOT kinds <@ ARRAY['approval_decided', 'cancel_requested',
+            'pause_requested', 'user_answered'] THEN
+        PERFORM refuse('CR009', 'only requests may be recorded without the lease');
+    ELSIF a.status IN ('CANDIDATE_VERIFIED', 'FAILED_VERIFICATION', 'POLICY_BLOCKED',
+            'ENVIRONMENT_ERROR', 'MODEL_ERROR', 'FAILED', 'CANCELLED') THEN
+        PERFORM refuse('CR008', format('the attempt has ended: %s', a.status), a.status);
+    END IF;
+    INSERT INTO blobs SELECT a.tenant, 'sha256:' || encode(sha256(d), 'hex'), d
+    FROM unnest(data) AS d ON CONFLICT DO NOTHING;
+    IF array_position(kinds, 'attempt_ended') < cardinality(kinds) THEN
+        PERFORM refuse('CR008', 'nothing follows the end of an attempt');
+    END IF;
+    FOR i IN 1 .. cardinality(kinds) LOOP
+        cause := project(a, kinds[i], payloads[i]::json, a.head_seq + 1);
+        a.head_hash := store_event(a, kinds[i], payloads[i], a.head_seq + 1, cause);
+        a.head_seq := a.head_seq + 1;
+    END LOOP;
+    UPDATE attempts SET head_seq = a.head_seq, head_hash = a.head_hash
+    WHERE attempt_id = of_attempt;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.approval_json(p checkrein.approvals)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+AS $function$
+    SELECT p.body::jsonb || jsonb_build_object('expires_at', p.expires_at, 'status',
+        CASE WHEN p.status IN ('PENDING', 'GRANTED') AND p.expires_at <= checkrein.now()
+             THEN 'EXPIRED' ELSE p.status END)
+$function$;
+
+CREATE OR REPLACE FUNCTION checkrein.beat(of_attempt text, under_fence bigint, ttl interval)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'checkrein', 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    t timestamptz := checkrein.now();
+BEGIN
+    UPDATE attempts SET lease_until = t + ttl, held = held + (t - lease_seen), lease_seen = t
+    WHERE attempt_id = of_attempt AND lease_fence = under_fence AND lease_owner IS NOT NULL;
+    RETURN FOUND;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.bind_intent(a checkrein.attempts, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    INSERT INTO checkrein.effects (tenant, effect_id, attempt_id, action_id, resource, key,
+        operation_hash, status, bound_seq)
+    VALUES (a.tenant, p ->> 'effect_id', a.attempt_id, p ->> 'action_id', p ->> 'resource',
+        p ->> 'key', p ->> 'operation_hash', 'INTENT', at_seq)
+    ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR007', 'the key is bound already', p ->> 'effect_id');
+    END IF;
+    RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.close_turn(a checkrein.attempts, n integer, at_seq bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    t checkrein.turns;
+BEGIN
+    -- Several results may close a turn without actions; it counts once.
+    UPDATE checkrein.turns SET status = 'CLOSED'
+    WHERE attempt_id = a.attempt_id AND turn = n AND status <> 'CLOSED'
+    RETURNING * INTO t;
+    IF FOUND THEN
+        UPDATE checkrein.attempts SET
+            idle_turns = CASE WHEN t.usable = 0 AND t.waits_for IS NULL THEN idle_turns + 1
+                              ELSE 0 END,
+            denied_turns = CASE WHEN t.usable > 0 AND t.refused = t.usable THEN denied_turns + 1
+                                ELSE 0 END
+        WHERE attempt_id = a.attempt_id
+          AND (idle_turns > 0 OR denied_turns > 0 OR t.usable = 0 OR t.refused = t.usable);
+    END IF;
+    PERFORM checkrein.save_checkpoint(a, at_seq);
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.effect_json(e checkrein.effects)
+ RETURNS json
+ LANGUAGE sql
+ STABLE
+AS $function$
+    SELECT json_build_object('effect_id', e.effect_id, 'tenant', e.tenant, 'resource', e.resource,
+        'key', e.key, 'operation_hash', e.operation_hash, 'action_id', e.action_id,
+        'status', e.status, 'fence', e.fence, 'from_version', e.from_version,
+        'to_version', e.to_version, 'outcome', e.outcome, 'source', e.source)
+$function$;
+
+CREATE OR REPLACE FUNCTION checkrein.end_attempt(a checkrein.attempts, p json, at_seq bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    ending text := p ->> 'status';
+    x checkrein.attempts;
+BEGIN
+    SELECT * INTO x FROM checkrein.attempts WHERE attempt_id = a.attempt_id;
+    IF ending = 'CANDIDATE_VERIFIED' AND (x.verification ->> 'status' IS DISTINCT FROM 'PASS'
+        OR x.verification ->> 'state_digest' IS DISTINCT FROM x.candidate ->> 'state_digest') THEN
+        PERFORM checkrein.refuse('CR002', 'no accepted verification of the sealed candidate');
+    END IF;
+    PERFORM checkrein.step_attempt(a.attempt_id, CASE ending
+        WHEN 'CANDIDATE_VERIFIED' THEN 'verified' WHEN 'FAILED_VERIFICATION' THEN 'not_verified'
+        WHEN 'CANCELLED' THEN 'cancelled' ELSE 'ended:' || ending END);
+    PERFORM checkrein.step_task(a.task_id, CASE
+        WHEN ending = 'CANDIDATE_VERIFIED' THEN 'verified'
+        WHEN ending = 'CANCELLED' THEN 'cancelled'
+        WHEN (p ->> 'needs_escalation')::boolean THEN 'escalated' ELSE 'failed' END);
+    UPDATE checkrein.actions SET status = checkrein.next_status('action', status, 'cancelled')
+    WHERE attempt_id = a.attempt_id AND status IN ('VALIDATED', 'AUTHORIZED', 'WAITING_APPROVAL');
+    UPDATE checkrein.approvals SET status = checkrein.next_status('approval', status, 'revoked')
+    WHERE attempt_id = a.attempt_id AND status IN ('PREPARED', 'PENDING', 'GRANTED');
+    UPDATE checkrein.attempts SET detail = p ->> 'detail' WHERE attempt_id = a.attempt_id;
+    PERFORM checkrein.save_checkpoint(a, at_seq);
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.grant_json(g checkrein.grants)
+ RETURNS json
+ LANGUAGE sql
+ STABLE
+AS $function$
+    SELECT json_build_object('approval_id', g.approval_id, 'approver', g.approver,
+        'answer', g.answer, 'authority', g.authority, 'authenticated', g.authenticated,
+        'reason', g.reason, 'decided_at', g.decided_at)
+$function$;
+
+CREATE OR REPLACE FUNCTION checkrein.held_seconds(a checkrein.attempts)
+ RETURNS bigint
+ LANGUAGE sql
+AS $function$
+    SELECT ceil(extract(epoch FROM a.held + CASE WHEN a.lease_owner IS NULL THEN '0'
+        ELSE least(checkrein.now(), a.lease_until) - a.lease_seen END))::bigint
+$function$;
+
+CREATE OR REPLACE FUNCTION checkrein.lock_key(of_attempt text)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$ SELECT hashtextextended('checkrein:' || of_attempt, 0) $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.mark_executing(a checkrein.attempts, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    id text := p ->> 'effect_id';
+    sent_under bigint := p ->> 'fence';
+BEGIN
+    IF a.cancel_reason IS NOT NULL THEN
+        PERFORM checkrein.refuse('CR003', 'the attempt is being cancelled');
+    ELSIF sent_under <> a.lease_fence THEN
+        PERFORM checkrein.refuse('CR001', format('fence %s does not own the attempt', sent_under));
+    END IF;
+    PERFORM checkrein.step_effect(a, id, 'executing');
+    UPDATE checkrein.effects SET fence = sent_under,
+        from_version = p ->> 'from_version', to_version = p ->> 'to_version'
+    WHERE effect_id = id AND fence < sent_under;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR002', format('fence %s has sent it already', sent_under));
+    END IF;
+    INSERT INTO checkrein.tool_tries (tenant, action_id, n, effect_id, started_at, outcome)
+    SELECT a.tenant, p ->> 'action_id', count(*) + 1, id, checkrein.now(), 'sent'
+    FROM checkrein.tool_tries WHERE action_id = p ->> 'action_id';
+    RETURN checkrein.step_action(a, p ->> 'action_id', 'running', at_seq);
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.next_status(of_machine text, from_status text, by_event text)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+    found text;
+BEGIN
+    SELECT next INTO found FROM checkrein.transitions
+    WHERE machine = of_machine AND current = from_status AND event = by_event;
+    IF found IS NULL THEN
+        PERFORM checkrein.refuse('CR002',
+            format('a(n) %s that is %s cannot take the event %s', of_machine, from_status, by_event),
+            from_status);
+    END IF;
+    RETURN found;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.now()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+AS $function$SELECT clock_timestamp()$function$;
+
+CREATE OR REPLACE FUNCTION checkrein.on_action(a checkrein.attempts, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    x json := p -> 'action';
+    n integer := x ->> 'turn';
+    cause bigint;
+BEGIN
+    INSERT INTO checkrein.actions (tenant, action_id, attempt_id, turn, position, revision, type,
+        resource, side_effect_class, idempotency_key, args_hash, body, status, last_event)
+    VALUES (a.tenant, x ->> 'action_id', a.attempt_id, n, (x ->> 'position')::integer,
+        (x ->> 'revision')::integer, x ->> 'type', x ->> 'resource', x ->> 'side_effect_class',
+        x ->> 'idempotency_key', x ->> 'args_hash', x,
+        checkrein.next_status('action', 'PROPOSED', 'validated'), at_seq);
+    UPDATE checkrein.turns SET open_calls = open_calls + 1, usable = usable + 1
+    WHERE attempt_id = a.attempt_id AND turn = n AND status = 'RESPONDED'
+    RETURNING last_event INTO cause;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR002', format('turn %s takes no action now', n));
+    END IF;
+    RETURN cause;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.on_approval(a checkrein.attempts, kind text, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    x json := p -> 'approval';
+    id text := coalesce(x ->> 'approval_id', p ->> 'approval_id');
+    r checkrein.approvals;
+BEGIN
+    IF kind = 'approval_prepared' THEN
+        INSERT INTO checkrein.approvals (tenant, approval_id, attempt_id, action_id,
+            request_revision, body, operation_hash, resource_version, status)
+        VALUES (a.tenant, id, a.attempt_id, x ->> 'action_id', (x ->> 'request_revision')::integer,
+            x, x ->> 'operation_hash', x ->> 'resource_version', 'PREPARED');
+        RETURN checkrein.step_action(a, x ->> 'action_id', NULL, at_seq);
+    END IF;
+    SELECT * INTO r FROM checkrein.approvals WHERE approval_id = id AND attempt_id = a.attempt_id;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR004', format('there is no approval %s in this attempt', id));
+    END IF;
+    IF r.action_id <> p ->> 'action_id' THEN
+        PERFORM checkrein.refuse('CR006', 'the approval is for another action', 'action');
+    END IF;
+    IF kind IN ('approval_decided', 'approval_granted') THEN
+        IF a.cancel_reason IS NOT NULL THEN
+            PERFORM checkrein.refuse('CR003', 'the attempt is being cancelled');
+        END IF;
+        IF r.status IN ('PENDING', 'GRANTED') AND r.expires_at <= checkrein.now() THEN
+            PERFORM checkrein.refuse('CR006', 'the approval has expired', 'expired');
+        END IF;
+    END IF;
+    CASE kind
+    WHEN 'approval_requested' THEN
+        PERFORM checkrein.step_approval(id, 'requested');
+        UPDATE checkrein.approvals SET
+            interrupt_id = coalesce(p ->> 'interrupt_id', interrupt_id),
+            requested_at = coalesce(requested_at, checkrein.now()),
+            expires_at = coalesce(expires_at, checkrein.now()
+                + make_interval(secs => (body #>> '{terms,expires_in_s}')::integer))
+        WHERE approval_id = id;
+        RETURN checkrein.step_action(a, r.action_id, NULL, at_seq);
+    WHEN 'approval_decided' THEN
+        PERFORM checkrein.step_approval(id,
+            CASE p ->> 'answer' WHEN 'approve' THEN 'granted' ELSE 'rejected' END);
+        INSERT INTO checkrein.grants VALUES (a.tenant, id, p ->> 'approver', p ->> 'answer',
+            p ->> 'authority', (p ->> 'authenticated')::boolean, p ->> 'reason', checkrein.now());
+        RETURN checkrein.step_action(a, r.action_id,
+            CASE p ->> 'answer' WHEN 'approve' THEN NULL ELSE 'rejected' END, at_seq);
+    WHEN 'approval_granted' THEN
+        IF r.operation_hash <> p ->> 'operation_hash' THEN
+            PERFORM checkrein.refuse('CR006', 'the approval is for another operation', 'hash');
+        ELSIF r.resource_version <> p ->> 'resource_version' THEN
+            PERFORM checkrein.refuse('CR006', 'the approval is for another state', 'stale');
+        END IF;
+        PERFORM checkrein.step_approval(id, 'used');
+        RETURN checkrein.step_action(a, r.action_id, 'granted', at_seq);
+    ELSE
+        PERFORM checkrein.step_approval(id, 'stale');
+        RETURN checkrein.step_action(a, r.action_id, 'stale', at_seq);
+    END CASE;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.on_attempt(a checkrein.attempts, kind text, p json, at_seq bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    CASE kind
+    WHEN 'checkpoint_saved' THEN
+        PERFORM checkrein.save_checkpoint(a, at_seq);
+    WHEN 'suspended' THEN
+        PERFORM checkrein.step_attempt(a.attempt_id, 'suspended:' || (p ->> 'status'));
+        UPDATE checkrein.attempts SET detail = p ->> 'reason' WHERE attempt_id = a.attempt_id;
+    WHEN 'run_resumed' THEN
+        PERFORM checkrein.step_attempt(a.attempt_id, 'resumed');
+        UPDATE checkrein.attempts SET pause_requested = false, exhausted = NULL, detail = ''
+        WHERE attempt_id = a.attempt_id;
+    WHEN 'cancel_requested' THEN
+        PERFORM checkrein.step_attempt(a.attempt_id, 'cancel_requested');
+        UPDATE checkrein.attempts SET cancel_reason = p ->> 'reason'
+        WHERE attempt_id = a.attempt_id;
+    WHEN 'pause_requested' THEN
+        UPDATE checkrein.attempts SET pause_requested = true WHERE attempt_id = a.attempt_id;
+    WHEN 'budget_exhausted' THEN
+        UPDATE checkrein.attempts SET exhausted = p ->> 'budget' WHERE attempt_id = a.attempt_id;
+    WHEN 'attempt_ended' THEN
+        PERFORM checkrein.end_attempt(a, p, at_seq);
+    ELSE
+        NULL;  -- retry_scheduled, cancelled: facts without a row of their own
+    END CASE;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.on_budget(a checkrein.attempts, kind text, p json)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    line record;
+BEGIN
+    FOR line IN
+        SELECT key, sum(r)::bigint AS r, sum(s)::bigint AS s FROM (
+            SELECT key, value::bigint AS r, 0 AS s FROM json_each_text(p -> 'amounts')
+            UNION ALL SELECT key, -value::bigint, 0 FROM json_each_text(p -> 'released')
+            UNION ALL SELECT key, 0, value::bigint FROM json_each_text(p -> 'spent')
+        ) AS parts GROUP BY key ORDER BY key
+    LOOP
+        UPDATE checkrein.budgets SET reserved = reserved + line.r, spent = spent + line.s
+        WHERE attempt_id = a.attempt_id AND budget = line.key
+          AND (line.r <= 0 OR spent + reserved + line.r <= lim);
+        IF NOT FOUND THEN
+            PERFORM checkrein.refuse('CR005', format('%s more %s do not fit', line.r, line.key),
+                line.key);
+        END IF;
+    END LOOP;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.on_decision(a checkrein.attempts, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    id text := p ->> 'action_id';
+    d json := p -> 'decision';
+BEGIN
+    INSERT INTO checkrein.decisions (tenant, attempt_id, seq, action_id, phase, body, input_ref)
+    VALUES (a.tenant, a.attempt_id, at_seq, id, p ->> 'phase', d, d ->> 'input_ref');
+    UPDATE checkrein.actions SET operation_hash = p ->> 'operation_hash' WHERE action_id = id;
+    RETURN checkrein.step_action(a, id, CASE d ->> 'decision'
+        WHEN 'ALLOW' THEN 'allowed' WHEN 'CONSTRAINED_ALLOW' THEN 'allowed'
+        WHEN 'REQUIRE_APPROVAL' THEN 'asked' ELSE 'denied' END, at_seq);
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.on_effect(a checkrein.attempts, kind text, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    id text := p ->> 'effect_id';
+    event text := substr(kind, length('effect_') + 1);
+    said text := p #>> '{outcome,status}';
+    next_of_action text := CASE event WHEN 'committed' THEN 'succeeded' WHEN 'refused' THEN 'failed'
+                                      WHEN 'unknown' THEN 'unknown' END;
+BEGIN
+    IF event = 'reconciled' AND said = 'NOT_APPLIED' THEN
+        event := 'not_applied';
+        next_of_action := 'failed';
+    ELSIF event IN ('committed', 'reconciled') AND said IS DISTINCT FROM 'COMMITTED' THEN
+        PERFORM checkrein.refuse('CR002', format('an outcome %s makes no effect %s', said, event));
+    END IF;
+    PERFORM checkrein.step_effect(a, id, event);
+    UPDATE checkrein.effects SET outcome = p -> 'outcome',
+        source = coalesce(p ->> 'source', CASE event WHEN 'committed' THEN 'executed'
+                                                     WHEN 'refused' THEN 'executed' END)
+    WHERE effect_id = id;
+    UPDATE checkrein.tool_tries SET ended_at = checkrein.now(), outcome = event
+    WHERE effect_id = id AND ended_at IS NULL;
+    RETURN checkrein.step_action(a, p ->> 'action_id', next_of_action, at_seq);
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.on_gate(a checkrein.attempts, kind text, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    n integer := p ->> 'turn';
+BEGIN
+    IF kind = 'candidate_sealed' THEN
+        PERFORM checkrein.step_attempt(a.attempt_id, 'sealed');
+        UPDATE checkrein.attempts SET verification = NULL, candidate = json_build_object(
+            'summary', p -> 'summary', 'state_digest', p -> 'state_digest',
+            'candidate_hash', p -> 'candidate_hash')
+        WHERE attempt_id = a.attempt_id;
+        UPDATE checkrein.turns SET usable = usable + 1 WHERE attempt_id = a.attempt_id AND turn = n;
+    ELSIF kind = 'verification_finished' THEN
+        INSERT INTO checkrein.verifications
+        VALUES (a.tenant, a.attempt_id, n, p -> 'result', (p ->> 'repair')::boolean);
+        UPDATE checkrein.attempts SET verification = p -> 'result' WHERE attempt_id = a.attempt_id;
+        IF (p ->> 'repair')::boolean THEN
+            PERFORM checkrein.step_attempt(a.attempt_id, 'repair');
+            UPDATE checkrein.attempts SET candidate = NULL WHERE attempt_id = a.attempt_id;
+            PERFORM checkrein.close_turn(a, n, at_seq);
+        END IF;
+    END IF;
+    RETURN checkrein.step_turn(a.attempt_id, n, at_seq);
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.on_model(a checkrein.attempts, kind text, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    n integer := p ->> 'turn';
+    cause bigint;
+BEGIN
+    IF kind = 'context_compiled' THEN
+        INSERT INTO checkrein.turns
+            (tenant, attempt_id, turn, status, sent, manifest_ref, lowest_trust, last_event)
+        VALUES (a.tenant, a.attempt_id, n, 'COMPILED', p ->> 'sent', p ->> 'manifest_ref',
+                p ->> 'lowest_trust', at_seq)
+        ON CONFLICT (attempt_id, turn) DO UPDATE SET
+            sent = excluded.sent, manifest_ref = excluded.manifest_ref,
+            lowest_trust = excluded.lowest_trust, last_event = at_seq
+        WHERE turns.status IN ('COMPILED', 'REQUESTED');
+        IF NOT FOUND THEN
+            PERFORM checkrein.refuse('CR002', format('turn %s has its reply already', n));
+        END IF;
+        RETURN a.head_seq;
+    END IF;
+    cause := checkrein.step_turn(a.attempt_id, n, at_seq);
+    IF kind = 'model_requested' THEN
+        UPDATE checkrein.turns SET status = 'REQUESTED', model_tries = model_tries + 1
+        WHERE attempt_id = a.attempt_id AND turn = n AND status IN ('COMPILED', 'REQUESTED');
+    ELSE
+        UPDATE checkrein.turns SET status = 'RESPONDED', raw_ref = p ->> 'raw_ref',
+            input_tokens = (p #>> '{usage,input_tokens}')::bigint,
+            output_tokens = (p #>> '{usage,output_tokens}')::bigint,
+            model_id = p ->> 'model_id', request_id = p ->> 'request_id'
+        WHERE attempt_id = a.attempt_id AND turn = n AND status = 'REQUESTED';
+    END IF;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR002', format('turn %s cannot take %s now', n, kind));
+    END IF;
+    RETURN cause;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.on_observation(a checkrein.attempts, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    o json := p -> 'observation';
+    n integer := o ->> 'turn';
+    outcome text := o ->> 'status';
+    was text;
+    cause bigint;
+    left_open integer;
+BEGIN
+    INSERT INTO checkrein.observations
+    VALUES (a.tenant, a.attempt_id, n, (o ->> 'position')::integer, o ->> 'action_id', o);
+    SELECT status INTO was FROM checkrein.actions WHERE action_id = o ->> 'action_id';
+    IF FOUND THEN
+        cause := checkrein.step_action(a, o ->> 'action_id', CASE
+            WHEN was IN ('VALIDATED', 'AUTHORIZED', 'WAITING_APPROVAL') THEN CASE
+                WHEN outcome = 'ok' THEN 'succeeded'
+                WHEN outcome = 'skipped' THEN 'cancelled'
+                ELSE 'not_applicable' END
+            END, at_seq);
+        UPDATE checkrein.turns SET open_calls = open_calls - 1,
+            refused = refused + (outcome IN ('denied', 'rejected'))::integer
+        WHERE attempt_id = a.attempt_id AND turn = n RETURNING open_calls INTO left_open;
+    ELSE
+        cause := checkrein.step_turn(a.attempt_id, n, at_seq);
+        SELECT open_calls INTO left_open FROM checkrein.turns
+        WHERE attempt_id = a.attempt_id AND turn = n;
+    END IF;
+    IF left_open = 0 THEN
+        PERFORM checkrein.close_turn(a, n, at_seq);
+    END IF;
+    RETURN cause;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.on_talk(a checkrein.attempts, kind text, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    n integer := p ->> 'turn';
+BEGIN
+    IF kind = 'user_answered' THEN
+        SELECT max(turn) INTO n FROM checkrein.turns WHERE attempt_id = a.attempt_id;
+        UPDATE checkrein.turns SET answer = p ->> 'text'
+        WHERE attempt_id = a.attempt_id AND turn = n AND waits_for IS NOT NULL
+          AND status = 'RESPONDED';
+        IF NOT FOUND THEN
+            PERFORM checkrein.refuse('CR002', 'nothing waits for an answer');
+        END IF;
+        PERFORM checkrein.close_turn(a, n, at_seq);
+    ELSE
+        UPDATE checkrein.turns SET text = coalesce(p ->> 'question', p ->> 'why'),
+            waits_call = p ->> 'call_id',
+            waits_for = CASE kind WHEN 'question_asked' THEN 'question' ELSE 'stopped' END
+        WHERE attempt_id = a.attempt_id AND turn = n;
+    END IF;
+    RETURN checkrein.step_turn(a.attempt_id, n, at_seq);
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.owns(of_attempt text, under_fence bigint)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkrein', 'pg_catalog', 'pg_temp'
+AS $function$
+    SELECT EXISTS (SELECT FROM attempts WHERE attempt_id = of_attempt AND lease_fence = under_fence
+                   AND lease_owner IS NOT NULL AND lease_until > checkrein.now())
+$function$;
+
+CREATE OR REPLACE FUNCTION checkrein.position_of(of_attempt text)
+ RETURNS json
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'checkrein', 'pg_catalog', 'pg_temp'
+AS $function$
+    SELECT json_build_object(
+        'body', a.body, 'status', a.status, 'started_at', a.started_at,
+        'head_seq', a.head_seq, 'head_hash', 'sha256:' || encode(a.head_hash, 'hex'),
+        'pause_requested', a.pause_requested, 'cancel_reason', a.cancel_reason,
+        'exhausted', a.exhausted,
+        'detail', a.detail, 'sealed', a.candidate ->> 'state_digest',
+        'verification', a.verification, 'idle_turns', a.idle_turns,
+        'denied_turns', a.denied_turns,
+        'lease_alive', a.lease_owner IS NOT NULL AND a.lease_until > checkrein.now(),
+        'turn', CASE WHEN t.turn IS NOT NULL THEN json_build_object('turn', t.turn,
+            'status', t.status, 'raw_ref', t.raw_ref, 'manifest_ref', t.manifest_ref,
+            'sent', t.sent, 'lowest_trust', t.lowest_trust, 'model_tries', t.model_tries,
+            'waits_for', t.waits_for, 'text', coalesce(t.text, '')) END,
+        'actions', coalesce(actions_json(of_attempt, t.turn), '[]'),
+        'observed', coalesce((SELECT json_agg(o.position) FROM observations o
+            WHERE o.attempt_id = of_attempt AND o.turn = t.turn), '[]'),
+        'budgets', (SELECT json_object_agg(b.budget, json_build_object('limit', b.lim,
+            'reserved', b.reserved, 'spent',
+            CASE b.budget WHEN 'wall_time_s' THEN held_seconds(a) ELSE b.spent END))
+            FROM budgets b WHERE b.attempt_id = of_attempt))
+    FROM attempts a
+    LEFT JOIN LATERAL (SELECT * FROM turns WHERE attempt_id = of_attempt
+                       ORDER BY turns.turn DESC LIMIT 1) AS t ON true
+    WHERE a.attempt_id = of_attempt
+$function$;
+
+CREATE OR REPLACE FUNCTION checkrein.project(a checkrein.attempts, kind text, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    CASE kind
+    WHEN 'context_compiled', 'model_requested', 'model_responded' THEN
+        RETURN checkrein.on_model(a, kind, p, at_seq);
+    WHEN 'budget_reserved', 'budget_settled' THEN
+        PERFORM checkrein.on_budget(a, kind, p);
+        RETURN a.head_seq;
+    WHEN 'action_proposed' THEN RETURN checkrein.on_action(a, p, at_seq);
+    WHEN 'policy_decided' THEN RETURN checkrein.on_decision(a, p, at_seq);
+    WHEN 'approval_prepared', 'approval_requested', 'approval_decided', 'approval_granted',
+         'approval_stale' THEN
+        RETURN checkrein.on_approval(a, kind, p, at_seq);
+    WHEN 'intent_bound' THEN RETURN checkrein.bind_intent(a, p, at_seq);
+    WHEN 'effect_executing' THEN RETURN checkrein.mark_executing(a, p, at_seq);
+    WHEN 'effect_committed', 'effect_refused', 'effect_unknown', 'effect_reconciled',
+         'effect_denied' THEN
+        RETURN checkrein.on_effect(a, kind, p, at_seq);
+    WHEN 'action_deduplicated' THEN
+        RETURN checkrein.step_action(a, p ->> 'action_id', 'deduplicated', at_seq);
+    WHEN 'observation' THEN RETURN checkrein.on_observation(a, p, at_seq);
+    WHEN 'question_asked', 'user_answered', 'turn_stopped' THEN
+        RETURN checkrein.on_talk(a, kind, p, at_seq);
+    WHEN 'candidate_sealed', 'verification_started', 'verification_finished' THEN
+        RETURN checkrein.on_gate(a, kind, p, at_seq);
+    WHEN 'checkpoint_saved', 'suspended', 'run_resumed', 'cancel_requested', 'pause_requested',
+         'cancelled', 'attempt_ended', 'budget_exhausted', 'retry_scheduled' THEN
+        PERFORM checkrein.on_attempt(a, kind, p, at_seq);
+        RETURN nullif(a.head_seq, 0);
+    ELSE
+        PERFORM checkrein.refuse('CR009', format('unknown event type %s', kind));
+    END CASE;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.refuse(code text, message text, detail text DEFAULT ''::text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = code, MESSAGE = message, DETAIL = detail;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.release(of_attempt text, under_fence bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'checkrein', 'pg_catalog', 'pg_temp'
+AS $function$
+BEGIN
+    UPDATE attempts SET lease_owner = NULL, lease_until = NULL, lease_backend = NULL,
+        held = held + (checkrein.now() - lease_seen)
+    WHERE attempt_id = of_attempt AND lease_fence = under_fence AND lease_owner IS NOT NULL;
+    PERFORM pg_advisory_unlock(lock_key(of_attempt));
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.save_checkpoint(a checkrein.attempts, at_seq bigint)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+    INSERT INTO checkrein.checkpoints AS c
+    SELECT a.tenant, a.attempt_id, 1, at_seq, a.body #>> '{workspace_ref,root}',
+        ARRAY(SELECT effect_id FROM checkrein.effects WHERE attempt_id = a.attempt_id
+              AND status IN ('INTENT', 'EXECUTING', 'UNKNOWN_EFFECT')),
+        (SELECT manifest_ref FROM checkrein.turns WHERE attempt_id = a.attempt_id
+         ORDER BY turn DESC LIMIT 1),
+        checkrein.now()
+    ON CONFLICT (attempt_id) DO UPDATE SET
+        state_version = c.state_version + 1, event_offset = excluded.event_offset,
+        pending_effect_ids = excluded.pending_effect_ids,
+        context_projection_ref = excluded.context_projection_ref, saved_at = excluded.saved_at
+$function$;
+
+CREATE OR REPLACE FUNCTION checkrein.start(kinds text[], payloads text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'checkrein', 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    p json;
+    k json;
+    x json;
+    a attempts;
+    i integer;
+BEGIN
+    FOR i IN 1 .. cardinality(kinds) LOOP
+        p := payloads[i];
+        IF kinds[i] = 'task_created' THEN
+            k := p -> 'task';
+            INSERT INTO tasks VALUES (k ->> 'tenant', k ->> 'task_id', k ->> 'contract_version',
+                p -> 'contract', k -> 'input_refs', k ->> 'risk', k -> 'budget',
+                k ->> 'requested_by', k ->> 'commit_authority', 'CREATED', checkrein.now());
+        ELSIF kinds[i] = 'attempt_started' THEN
+            x := p -> 'attempt';
+            PERFORM step_task(x ->> 'task_id', 'attempt_started');
+            INSERT INTO attempts (tenant, attempt_id, task_id, number, body, contract, status,
+                started_at)
+            SELECT tenant, x ->> 'attempt_id', task_id, (x ->> 'number')::integer, x,
+                p -> 'contract', 'RUNNING', checkrein.now()
+            FROM tasks WHERE task_id = x ->> 'task_id' RETURNING * INTO a;
+            IF a.attempt_id IS NULL THEN
+                PERFORM refuse('CR004', format('there is no task %s', x ->> 'task_id'));
+            END IF;
+            INSERT INTO budgets (tenant, attempt_id, budget, lim)
+            SELECT a.tenant, a.attempt_id, key, value::bigint FROM json_each_text(p -> 'budgets');
+        ELSE
+            PERFORM refuse('CR009', format('an attempt cannot start with %s', kinds[i]));
+        END IF;
+    END LOOP;
+    FOR i IN 1 .. cardinality(kinds) LOOP
+        a.head_hash := store_event(a, kinds[i], payloads[i], a.head_seq + 1,
+                                   nullif(a.head_seq, 0));
+        a.head_seq := a.head_seq + 1;
+    END LOOP;
+    UPDATE attempts SET head_seq = a.head_seq, head_hash = a.head_hash
+    WHERE attempt_id = a.attempt_id;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.step_action(a checkrein.attempts, id text, by_event text, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    was text;
+    cause bigint;
+BEGIN
+    SELECT status, last_event INTO was, cause FROM checkrein.actions
+    WHERE action_id = id AND attempt_id = a.attempt_id;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR004', format('there is no action %s in this attempt', id));
+    END IF;
+    UPDATE checkrein.actions SET last_event = at_seq,
+        status = CASE WHEN by_event IS NULL THEN was
+                      ELSE checkrein.next_status('action', was, by_event) END
+    WHERE action_id = id;
+    RETURN cause;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.step_approval(id text, by_event text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    UPDATE checkrein.approvals SET status = checkrein.next_status('approval', status, by_event)
+    WHERE approval_id = id;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR004', format('there is no approval %s', id));
+    END IF;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.step_attempt(id text, by_event text)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+    UPDATE checkrein.attempts SET status = checkrein.next_status('attempt', status, by_event)
+    WHERE attempt_id = id
+$function$;
+
+CREATE OR REPLACE FUNCTION checkrein.step_effect(a checkrein.attempts, id text, by_event text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    UPDATE checkrein.effects SET status = checkrein.next_status('effect', status, by_event)
+    WHERE effect_id = id AND attempt_id = a.attempt_id;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR004', format('there is no effect %s in this attempt', id));
+    END IF;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.step_task(id text, by_event text)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+    UPDATE checkrein.tasks SET status = checkrein.next_status('task', status, by_event)
+    WHERE task_id = id
+$function$;
+
+CREATE OR REPLACE FUNCTION checkrein.step_turn(id text, n integer, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    cause bigint;
+BEGIN
+    SELECT last_event INTO cause FROM checkrein.turns WHERE attempt_id = id AND turn = n;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR004', format('attempt %s has no turn %s', id, n));
+    END IF;
+    UPDATE checkrein.turns SET last_event = at_seq WHERE attempt_id = id AND turn = n;
+    RETURN cause;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.store_event(a checkrein.attempts, kind text, payload text, at_seq bigint, cause bigint)
+ RETURNS bytea
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    stamp text := to_char(checkrein.now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"');
+    h bytea;
+BEGIN
+    h := sha256(convert_to(concat_ws(E'\n', a.attempt_id, at_seq, a.attempt_id || '/' || at_seq,
+        coalesce(a.attempt_id || '/' || cause, ''), kind, stamp,
+        'sha256:' || encode(a.head_hash, 'hex'), payload), 'UTF8'));
+    INSERT INTO checkrein.events
+    VALUES (a.tenant, a.attempt_id, at_seq, cause, kind, stamp, payload, a.head_hash, h);
+    RETURN h;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.take_lease(of_attempt text, new_owner text, ttl interval)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'checkrein', 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    a attempts;
+    t timestamptz;
+    fence bigint;
+BEGIN
+    IF NOT EXISTS (SELECT FROM attempts WHERE attempt_id = of_attempt) THEN
+        PERFORM refuse('CR004', format('there is no attempt %s', of_attempt));
+    END IF;
+    IF NOT pg_try_advisory_lock(lock_key(of_attempt)) THEN
+        RETURN NULL;
+    END IF;
+    SELECT * INTO a FROM attempts WHERE attempt_id = of_attempt FOR UPDATE;
+    t := checkrein.now();
+    -- A dead owner is charged for the time until its lease would have ended, at the most.
+    UPDATE attempts SET lease_owner = new_owner, lease_fence = a.lease_fence + 1,
+        lease_until = t + ttl, lease_seen = t, lease_backend = pg_backend_pid(),
+        held = a.held + CASE WHEN a.lease_owner IS NULL THEN '0'
+                             ELSE least(t, a.lease_until) - a.lease_seen END
+    WHERE attempt_id = of_attempt RETURNING lease_fence INTO fence;
+    RETURN fence;
+END $function$;
+
+GRANT SELECT ON checkrein.actions TO checkrein_app;
+GRANT SELECT ON checkrein.approvals TO checkrein_app;
+GRANT SELECT ON checkrein.attempts TO checkrein_app;
+GRANT SELECT ON checkrein.blobs TO checkrein_app;
+GRANT SELECT ON checkrein.budgets TO checkrein_app;
+GRANT SELECT ON checkrein.checkpoints TO checkrein_app;
+GRANT SELECT ON checkrein.decisions TO checkrein_app;
+GRANT SELECT ON checkrein.effects TO checkrein_app;
+GRANT SELECT ON checkrein.events TO checkrein_app;
+GRANT SELECT ON checkrein.grants TO checkrein_app;
+GRANT SELECT ON checkrein.observations TO checkrein_app;
+GRANT SELECT ON checkrein.tasks TO checkrein_app;
+GRANT SELECT ON checkrein.tool_tries TO checkrein_app;
+GRANT SELECT ON checkrein.transitions TO checkrein_app;
+GRANT SELECT ON checkrein.turns TO checkrein_app;
+GRANT SELECT ON checkrein.verifications TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.actions_json(text,integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.append(text,bigint,text[],text[],bytea[]) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.append(text,bigint,text[],text[],bytea[]) TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.approval_json(checkrein.approvals) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.approval_json(checkrein.approvals) TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.beat(text,bigint,interval) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.beat(text,bigint,interval) TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.bind_intent(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.close_turn(checkrein.attempts,integer,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.effect_json(checkrein.effects) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.effect_json(checkrein.effects) TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.end_attempt(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.grant_json(checkrein.grants) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.grant_json(checkrein.grants) TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.held_seconds(checkrein.attempts) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.lock_key(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.mark_executing(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.next_status(text,text,text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.now() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.now() TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.on_action(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.on_approval(checkrein.attempts,text,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.on_attempt(checkrein.attempts,text,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.on_budget(checkrein.attempts,text,json) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.on_decision(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.on_effect(checkrein.attempts,text,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.on_gate(checkrein.attempts,text,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.on_model(checkrein.attempts,text,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.on_observation(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.on_talk(checkrein.attempts,text,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.owns(text,bigint) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.owns(text,bigint) TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.position_of(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.position_of(text) TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.project(checkrein.attempts,text,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.refuse(text,text,text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.release(text,bigint) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.release(text,bigint) TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.save_checkpoint(checkrein.attempts,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.start(text[],text[]) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.start(text[],text[]) TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.step_action(checkrein.attempts,text,text,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.step_approval(text,text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.step_attempt(text,text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.step_effect(checkrein.attempts,text,text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.step_task(text,text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.step_turn(text,integer,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.store_event(checkrein.attempts,text,text,bigint,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.take_lease(text,text,interval) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.take_lease(text,text,interval) TO checkrein_app;

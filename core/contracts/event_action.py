@@ -1,0 +1,160 @@
+"""Payloads about an action: decision, approval, effect and result."""
+
+from typing import Literal
+
+from checkrein.contracts.action import Action
+from checkrein.contracts.approval import Answer, ApprovalRequest
+from checkrein.contracts.decision import PolicyDecision
+from checkrein.contracts.effect import Outcome, OutcomeSource
+from checkrein.contracts.event_base import PayloadBase
+from checkrein.contracts.observation import Observation
+
+
+class ActionProposed(PayloadBase):
+    """A valid proposal became an action."""
+
+    type: Literal["action_proposed"] = "action_proposed"
+    action: Action
+
+
+class PolicyDecided(PayloadBase):
+    """The policy answered. `phase` dispatch is the answer right before the action runs."""
+
+    type: Literal["policy_decided"] = "policy_decided"
+    action_id: str
+    phase: Literal["propose", "dispatch"]
+    decision: PolicyDecision
+    operation_hash: str
+
+
+class ApprovalPrepared(PayloadBase):
+    """A request is stored, not yet shown to anybody."""
+
+    type: Literal["approval_prepared"] = "approval_prepared"
+    approval: ApprovalRequest
+
+
+class ApprovalRequested(PayloadBase):
+    """The request is on offer to people."""
+
+    type: Literal["approval_requested"] = "approval_requested"
+    approval_id: str
+    action_id: str
+    interrupt_id: str | None = None
+
+
+class ApprovalDecided(PayloadBase):
+    """A person answered. That is stored when it is said; what it permits is checked later."""
+
+    type: Literal["approval_decided"] = "approval_decided"
+    approval_id: str
+    action_id: str
+    answer: Answer
+    approver: str
+    authority: str
+    authenticated: bool
+    reason: str = ""
+
+
+class ApprovalGranted(PayloadBase):
+    """The grant was checked again and is spent on its one action."""
+
+    type: Literal["approval_granted"] = "approval_granted"
+    approval_id: str
+    action_id: str
+    operation_hash: str
+    resource_version: str
+
+
+class ApprovalStale(PayloadBase):
+    """What was approved is no longer what would happen. Nothing ran."""
+
+    type: Literal["approval_stale"] = "approval_stale"
+    approval_id: str
+    action_id: str
+    approved_version: str
+    found_version: str
+
+
+class IntentBound(PayloadBase):
+    """The intent holds its key in the ledger, once."""
+
+    type: Literal["intent_bound"] = "intent_bound"
+    effect_id: str
+    tenant: str
+    resource: str
+    key: str
+    operation_hash: str
+    action_id: str
+
+
+class EffectExecuting(PayloadBase):
+    """Durable before the first byte leaves."""
+
+    type: Literal["effect_executing"] = "effect_executing"
+    effect_id: str
+    action_id: str
+    fence: int
+    from_version: str = ""
+    to_version: str = ""
+
+
+class EffectCommitted(PayloadBase):
+    """The receipt: it happened."""
+
+    type: Literal["effect_committed"] = "effect_committed"
+    effect_id: str
+    action_id: str
+    outcome: Outcome
+
+
+class EffectRefused(PayloadBase):
+    """The target said a definite no."""
+
+    type: Literal["effect_refused"] = "effect_refused"
+    effect_id: str
+    action_id: str
+    outcome: Outcome
+
+
+class EffectUnknown(PayloadBase):
+    """Nobody can say whether it happened."""
+
+    type: Literal["effect_unknown"] = "effect_unknown"
+    effect_id: str
+    action_id: str
+    outcome: Outcome
+
+
+class EffectReconciled(PayloadBase):
+    """The target, asked afterwards, proved what had happened."""
+
+    type: Literal["effect_reconciled"] = "effect_reconciled"
+    effect_id: str
+    action_id: str
+    outcome: Outcome
+    source: OutcomeSource
+
+
+class EffectDenied(PayloadBase):
+    """Authority was refused before anything was sent."""
+
+    type: Literal["effect_denied"] = "effect_denied"
+    effect_id: str
+    action_id: str
+    reason_code: str
+
+
+class ActionDeduplicated(PayloadBase):
+    """The effect had happened already; nothing was sent."""
+
+    type: Literal["action_deduplicated"] = "action_deduplicated"
+    action_id: str
+    effect_id: str
+
+
+class Observed(PayloadBase):
+    """The one result of one call."""
+
+    type: Literal["observation"] = "observation"
+    observation: Observation

@@ -1,0 +1,112 @@
+"""Who is signed in: a bearer token, known by its SHA-256 alone, names one person of one tenant."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from langgraph_sdk import Auth
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
+
+from checkrein.contracts.codec import Frozen
+from checkrein.errors import InputError
+
+TOKENS = "CHECKREIN_STUDIO_TOKENS"
+"""Names the file of tokens. Unset, nobody gets in."""
+
+MAX_BYTES = 1024 * 1024
+"""The largest file of tokens that is read: 1 MiB."""
+
+
+class Person(Frozen):
+    """A signed-in person."""
+
+    person: str = Field(min_length=1)
+    tenant: str = Field(min_length=1)
+
+
+_Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+_FILE: TypeAdapter[dict[str, Person]] = TypeAdapter(dict[_Sha256, Person])
+
+
+def read_people(file: Path) -> dict[str, Person]:
+    """Read `{sha256 of a token: {"person": NAME, "tenant": TENANT}}`.
+
+    Raises:
+        InputError: the file is missing, too large, or not of that form.
+    """
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise ValueError(f"larger than {MAX_BYTES} bytes")
+        return _FILE.validate_python(json.loads(data))
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        problem = f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}"
+    except (OSError, ValueError) as error:
+        problem = str(error)
+    raise InputError(
+        f"{TOKENS}={file} cannot be used: {problem}. It is a JSON object that names, for the "
+        'SHA-256 of each token in hex, {"person": NAME, "tenant": TENANT}.',
+        op="studio.tokens",
+        code="tokens_unusable",
+    )
+
+
+def find(people: Mapping[str, Person], token: str) -> Person | None:
+    """The person of a token. Every entry is compared, in a time that tells nothing."""
+    wanted = hashlib.sha256(token.encode()).hexdigest()
+    found = None
+    for known, person in people.items():
+        if hmac.compare_digest(known, wanted):
+            found = person
+    return found
+
+
+async def signed_in(
+    authorization: str | None, environ: Mapping[str, str] = os.environ
+) -> Person | None:
+    """The person behind an Authorization header; None for nobody.
+
+    The file is read anew each time, so that a token taken out of it is worth nothing at once.
+
+    Raises:
+        InputError: the file of tokens is not named, or cannot be used.
+    """
+    named = environ.get(TOKENS)
+    if not named:
+        raise InputError(
+            f"Nobody can sign in: {TOKENS} names no file of tokens. Set it and start the server "
+            "again.",
+            op="studio.tokens",
+            code="tokens_unset",
+        )
+    people = await asyncio.to_thread(read_people, Path(named))
+    scheme, _, token = (authorization or "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        return None
+    return find(people, token.strip())
+
+
+def as_user(person: Person) -> Auth.types.MinimalUserDict:
+    """The person as LangGraph's server carries them about."""
+    user: dict[str, Any] = {
+        "identity": person.person,
+        "display_name": person.person,
+        "is_authenticated": True,
+        "permissions": [],
+        "tenant": person.tenant,
+    }
+    return user  # type: ignore[return-value] # the tenant is ours
+
+
+def of_user(user: Auth.types.BaseUser | None) -> Person | None:
+    """The person again; None for whoever did not come in by a token of ours."""
+    if user is None or not user.is_authenticated or "tenant" not in user:
+        return None
+    return Person(person=user.identity, tenant=str(user["tenant"]))

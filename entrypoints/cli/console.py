@@ -1,0 +1,122 @@
+"""Writing to people and programs. Text of models, tools and tasks is shown, never obeyed."""
+
+import json
+import sys
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from checkrein.errors import CheckreinError
+
+_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+"""Unicode categories that steer a terminal or hide: controls, formats, surrogates, separators."""
+
+
+def shown(text: object, *, lines: bool = False) -> str:
+    """Text in which every character that a terminal would obey or hide is written as \\uXXXX.
+
+    Args:
+        text: what to show; anything but text is shown as str() gives it.
+        lines: keep line breaks and tabs, for previews.
+    """
+    whole = str(text)
+    if whole.isascii() and whole.isprintable():
+        return whole
+    kept = "\n\t" if lines else ""
+    return "".join(
+        c if c in kept or unicodedata.category(c) not in _UNSEEN else _escape(c)
+        for c in (whole.replace("\r\n", "\n") if lines else whole)
+    )
+
+
+def _escape(c: str) -> str:
+    return f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}"
+
+
+def short(text: object, width: int = 100) -> str:
+    """One shown line, cut to a width."""
+    line = shown(" ".join(str(text)[: 4 * width].split()))
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def out(text: str = "") -> None:
+    """Write lines for people to stdout."""
+    print(text)
+
+
+def out_json(value: Mapping[str, Any]) -> None:
+    """Write the command's one JSON object to stdout."""
+    indent = 2 if sys.stdout.isatty() else None
+    # ASCII alone: no terminal and no encoding can go wrong over it.
+    print(json.dumps(value, indent=indent, default=str).replace("\x7f", "\\u007f"))
+
+
+def out_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a table to stdout: a drawn one on a terminal, tabs where a program reads."""
+    if not sys.stdout.isatty():
+        for row in (head, *rows):
+            print("\t".join(shown(cell) for cell in row))
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in head:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(shown(cell)) for cell in row))
+    _rich().print(table)
+
+
+def error_json(error: "CheckreinError") -> dict[str, Any]:
+    """The JSON object of a command that ended with an error."""
+    return failure_json(str(error), error.code, error.op, error.retryable, error.context)
+
+
+def failure_json(
+    message: str,
+    code: str,
+    op: str,
+    retryable: bool = False,
+    context: Mapping[str, object] | None = None,
+) -> dict[str, Any]:
+    """The shape of every error that a program reads."""
+    return {
+        "error": {
+            "code": code,
+            "message": message,
+            "op": op,
+            "retryable": retryable,
+            "context": dict(context or {}),
+        }
+    }
+
+
+def fail(failure: Mapping[str, Any], *, as_json: bool) -> None:
+    """Tell why a command ended, on the one place where it is looked for."""
+    if as_json:
+        out_json(failure)
+    else:
+        print(f"checkrein: {shown(failure['error']['message'], lines=True)}", file=sys.stderr)
+
+
+def warn(text: str) -> None:
+    """Write one warning to stderr."""
+    print(f"warning: {shown(text, lines=True)}", file=sys.stderr)
+
+
+def make_streams_safe() -> None:
+    """Let a terminal that lacks a character show an escape in its place, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _rich() -> "Console":
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False)

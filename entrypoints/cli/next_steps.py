@@ -1,0 +1,96 @@
+"""What a person can do next about an attempt: exact commands, or the word that there is none."""
+
+import shlex
+from typing import NamedTuple
+
+from checkrein.contracts.approval import ApprovalRequest
+from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.task import TaskContract
+from checkrein.graph.report import Report
+
+_S = AttemptStatus
+
+
+class NextSteps(NamedTuple):
+    """Commands in the order in which they are given, and a word where there is none or a choice."""
+
+    commands: list[str]
+    note: str = ""
+
+
+def people(contract: TaskContract, request: ApprovalRequest) -> list[str]:
+    """Who may answer a request, in the contract's order."""
+    named = [p for role in request.terms.roles for p in contract.approvals.roles.get(role, [])]
+    barred = request.requested_by if request.terms.separation_of_duty else None
+    return [person for person in dict.fromkeys(named) if person != barred]
+
+
+def approve_command(contract: TaskContract, request: ApprovalRequest) -> str | None:
+    """The command that approves, as the first person who may; None where nobody may."""
+    named = people(contract, request)
+    if not named:
+        return None
+    return f"checkrein approve {request.approval_id} --as {shlex.quote(named[0])}"
+
+
+def next_steps(report: Report, contract: TaskContract) -> NextSteps:
+    """What goes on from where an attempt stands."""
+    if report.status.is_terminal:
+        return _after_the_end(report)
+    if not report.status.is_suspended:
+        if report.lease_alive:
+            return NextSteps([], "A process works on it. `checkrein pause` asks it to wait.")
+        return NextSteps([f"checkrein recover {report.attempt_id}"], "No process works on it.")
+    return _suspended(report, contract)
+
+
+def _after_the_end(report: Report) -> NextSteps:
+    if report.verified:
+        out = f"evidence-{report.task_id[:8]}"
+        return NextSteps([f"checkrein evidence export {report.task_id} --out {out}"])
+    if report.status is _S.CANCELLED:
+        return NextSteps([], "It was cancelled; there is nothing to go on with.")
+    return NextSteps(
+        [f"checkrein retry {report.task_id}"],
+        "A retry is a new attempt of the same task, with budgets of its own.",
+    )
+
+
+def _suspended(report: Report, contract: TaskContract) -> NextSteps:
+    attempt = report.attempt_id
+    go_on = f"checkrein resume {attempt}"
+    give_up = f"`checkrein cancel {attempt} --reason TEXT` ends it."
+    match report.status:
+        case _S.WAITING_FOR_APPROVAL | _S.APPROVAL_STALE:
+            return _approvals(report, contract, go_on, give_up)
+        case _S.WAITING_FOR_USER | _S.TURN_STOPPED if report.waiting_for is not None:
+            return NextSteps(
+                [f"checkrein answer {attempt} TEXT", go_on], "Put the answer for TEXT."
+            )
+        case _S.BUDGET_EXHAUSTED:
+            return NextSteps(
+                [],
+                f"No command raises a budget yet. {give_up} Then run the task file with a larger "
+                "budget.",
+            )
+        case _S.RECONCILE_REQUIRED | _S.WAITING_FOR_EFFECT:
+            return NextSteps(
+                [go_on],
+                "Resuming asks the target again. No command settles an effect by hand yet.",
+            )
+        case _:
+            return NextSteps([go_on])
+
+
+def _approvals(report: Report, contract: TaskContract, go_on: str, give_up: str) -> NextSteps:
+    if report.waiting_for is None:
+        return NextSteps([go_on])
+    if not report.approvals:
+        return NextSteps([], f"Its request can no longer be answered. {give_up}")
+    found = [approve_command(contract, request) for request in report.approvals]
+    commands = [command for command in found if command is not None]
+    if len(commands) < len(found):
+        return NextSteps([], f"The task names nobody who may approve this. {give_up}")
+    return NextSteps(
+        [*commands, go_on], "`checkrein reject ID --as WHO --reason TEXT` says no instead."
+    )

@@ -1,0 +1,105 @@
+"""Opening the harness for one command: live view, database, and the end of it all on Ctrl-C."""
+
+import asyncio
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+from checkrein.entrypoints.cli.live import Live
+from checkrein.errors import CheckreinError, ConflictError
+
+if TYPE_CHECKING:
+    from checkrein.compose import Parts
+    from checkrein.entrypoints.cli.watch import Watch
+    from checkrein.settings import Settings
+
+T = TypeVar("T")
+Work = Callable[["Parts", "Watch"], Awaitable[T]]
+"""What a command does once everything is open."""
+
+
+class InterruptedWork(Exception):  # noqa: N818 - a control signal, no error
+    """Ctrl-C was pressed. Whatever was stored stands; `command` goes on from there."""
+
+    def __init__(self, attempt_id: str | None) -> None:
+        super().__init__("interrupted")
+        self.command = f"checkrein recover {attempt_id or '--all'}"
+
+
+class OurFaultError(CheckreinError):
+    """The store refused what the harness itself wanted to write: never the person's doing."""
+
+
+def opened(work: Work[T]) -> T:
+    """Open the database, do the work, and close everything.
+
+    Raises:
+        InterruptedWork: Ctrl-C was pressed; what was stored stands.
+        CheckreinError: whatever opening or the work raises.
+    """
+    be_quiet()
+    from checkrein.settings import Settings
+
+    settings = Settings.from_env()
+    with Live("Checkrein to load") as live:
+        from checkrein.compose import composed
+        from checkrein.entrypoints.cli.watch import Watch
+
+        watch = Watch(live)
+        watch.waiting(_place(settings))
+
+        async def whole() -> T:
+            async with composed(settings, None, watch) as parts:
+                watch.waiting("the next step")
+                return await work(parts, watch)
+
+        try:
+            return asyncio.run(whole())
+        except KeyboardInterrupt:
+            raise InterruptedWork(watch.attempt_id) from None
+
+
+def _place(settings: "Settings") -> str:
+    return "the database" if settings.database_url else f"the database in {settings.home}"
+
+
+def driving(work: Work[T]) -> T:
+    """As `opened`, for work that goes on with attempts: says how to go on after a fault.
+
+    A write that the store refuses is no person's conflict here, but a fault of ours.
+    """
+    seen: list[Watch] = []
+
+    async def watched(parts: "Parts", watch: "Watch") -> T:
+        seen.append(watch)
+        return await work(parts, watch)
+
+    try:
+        return opened(watched)
+    except CheckreinError as error:
+        if seen and seen[0].attempt_id is not None:
+            error.context.setdefault("attempt_id", seen[0].attempt_id)
+        if isinstance(error, ConflictError) and error.op == "store.append":
+            _ours(error)
+        raise
+
+
+def _ours(error: ConflictError) -> NoReturn:
+    raise OurFaultError(str(error), op=error.op, code=error.code, context=error.context) from error
+
+
+def debugging() -> bool:
+    """Whether CHECKREIN_DEBUG asks for tracebacks and for what libraries have to say."""
+    return os.environ.get("CHECKREIN_DEBUG", "") not in {"", "0"}
+
+
+def be_quiet() -> None:
+    """Keep libraries' logs and warnings off the terminal, unless they were asked for."""
+    if debugging():
+        return
+    logging.getLogger().addHandler(logging.NullHandler())
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")

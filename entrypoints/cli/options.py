@@ -1,0 +1,27 @@
+"""Arguments and options that several commands share."""
+
+from typing import Annotated
+
+import typer
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")
+]
+AttemptId = Annotated[
+    str, typer.Argument(metavar="ATTEMPT", help="An attempt's id, or an unambiguous beginning.")
+]
+ApprovalId = Annotated[
+    str, typer.Argument(metavar="ID", help="An approval's id, as `checkrein approvals` lists it.")
+]
+Who = Annotated[
+    str,
+    typer.Option(
+        "--as",
+        metavar="WHO",
+        help="Who says so. The name is stored as asserted, not as authenticated.",
+    ),
+]
+MaybeWho = Annotated[
+    str | None,
+    typer.Option("--as", metavar="WHO", help="Who says so; else the user of this process."),
+]

@@ -1,0 +1,64 @@
+"""Words that a person gives on the command line: read strictly, before anything is opened."""
+
+import re
+
+from checkrein.errors import InputError
+
+_NAME = re.compile(r"[\w.@+-]{1,128}")
+
+
+def person(name: str) -> str:
+    """A person's name as contracts write it.
+
+    Raises:
+        InputError: it is empty, too long, or holds anything but letters, digits and . @ + - _
+    """
+    if not _NAME.fullmatch(name):
+        raise _refused("--as", "names a person by letters, digits and . @ + - _, at most 128")
+    return name
+
+
+def myself() -> str:
+    """The name of whoever runs this process, where it can be written in a record."""
+    import getpass
+
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):
+        return "local"
+    return name if _NAME.fullmatch(name) else "local"
+
+
+def someone(given: str | None) -> str:
+    """The person that `--as` names, else whoever runs this process."""
+    return myself() if given is None else person(given)
+
+
+def said(text: str, where: str) -> str:
+    """Text that is stored as somebody's word.
+
+    Raises:
+        InputError: it is empty, or no valid Unicode text.
+    """
+    if not text.strip():
+        raise _refused(where, "is empty; say something")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise _refused(where, "is no valid UTF-8 text") from error
+    return text
+
+
+def identifier(text: str, where: str) -> str:
+    """An id, or the beginning of one. Ids are letters, digits, - and _.
+
+    Raises:
+        InputError: it cannot be one.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", text):
+        raise _refused(where, "is no id; `checkrein status` and `checkrein approvals` list them")
+    return text
+
+
+def _refused(where: str, problem: str) -> InputError:
+    return InputError(f"{where} {problem}.", op="cli.words", code="unusable_argument")

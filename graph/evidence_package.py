@@ -1,0 +1,122 @@
+"""The evidence package of a trace, a pure function of its facts: computed again, it is the same."""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import ValidationError
+
+from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.effect import Effect
+from checkrein.contracts.event import AttemptStarted
+from checkrein.contracts.evidence import (
+    ActionRecord,
+    ApprovalRecord,
+    Candidate,
+    ChainHead,
+    EvidencePackage,
+    Lineage,
+)
+from checkrein.contracts.task import Task, TaskContract, TaskStatus
+from checkrein.errors import IntegrityError
+from checkrein.graph.evidence_files import artifacts_of
+from checkrein.graph.facts import Fact
+from checkrein.graph.rebuilt import Rebuilt
+
+
+def assembled(facts: Sequence[Fact], head: ChainHead, sizes: Mapping[str, int]) -> EvidencePackage:
+    """Make the package of an attempt's facts.
+
+    `sizes`: bytes of the artifacts that only a check refers to, by digest.
+
+    Raises:
+        IntegrityError: the facts do not begin with an attempt and its contract.
+    """
+    rebuilt = Rebuilt.of(facts)
+    started, attempt = rebuilt.started, rebuilt.attempt
+    if started is None or attempt is None:
+        raise IntegrityError("The trace has no attempt_started.", op="evidence.assembled")
+    sealed = rebuilt.sealed
+    task = (rebuilt.task or _task(started)).model_copy(update={"status": _outcome(rebuilt)})
+    decisions = [d.decision for found in rebuilt.decisions.values() for d in found]
+    return EvidencePackage(
+        task=task,
+        contract=started.contract,
+        attempt=attempt,
+        inputs=[
+            f"contract:{task.contract_version}",
+            f"workspace:{attempt.workspace_ref.baseline}",
+            *task.input_refs,
+        ],
+        candidate=None
+        if sealed is None
+        else Candidate(
+            summary=sealed.summary,
+            state_digest=sealed.state_digest,
+            candidate_hash=sealed.candidate_hash,
+        ),
+        actions=[
+            ActionRecord(
+                action=action, decisions=[d.decision for d in rebuilt.decisions.get(action_id, [])]
+            )
+            for action_id, action in rebuilt.actions.items()
+        ],
+        effects=list(rebuilt.effects.values()),
+        policies=sorted({attempt.policy_version, *(d.policy_version for d in decisions)}),
+        approvals=[
+            ApprovalRecord(request=request, grants=rebuilt.grants.get(approval_id, []))
+            for approval_id, request in rebuilt.approvals.items()
+        ],
+        verification=rebuilt.verification,
+        artifacts=artifacts_of(facts, sizes),
+        lineage=[_lineage(rebuilt, effect) for effect in rebuilt.effects.values()],
+        head=head,
+        usage=dict(sorted(rebuilt.spent.items())),
+    )
+
+
+def _lineage(rebuilt: Rebuilt, effect: Effect) -> Lineage:
+    action = rebuilt.actions.get(effect.action_id)
+    allowed = [
+        decided.decision.policy_version
+        for decided in rebuilt.decisions.get(effect.action_id, [])
+        if decided.operation_hash == effect.operation_hash and not decided.decision.denies
+    ]
+    turn = 0 if action is None else action.turn
+    return Lineage(
+        effect_id=effect.effect_id,
+        action_id=effect.action_id,
+        turn=turn,
+        context=rebuilt.manifests.get(turn, ""),
+        policy_version=allowed[-1] if allowed else "",
+        approval_ids=rebuilt.granted.get(effect.action_id, []),
+    )
+
+
+def _task(started: AttemptStarted) -> Task:
+    """The task of an attempt that did not create it: what its contract says."""
+    try:
+        contract = TaskContract.model_validate(started.contract)
+    except ValidationError as error:
+        raise IntegrityError(
+            "The contract in attempt_started is none of this version's.", op="evidence.assembled"
+        ) from error
+    return Task(
+        task_id=started.attempt.task_id,
+        tenant=contract.tenant,
+        contract_version=contract.contract_version,
+        risk=contract.risk,
+        budget=contract.budgets,
+        requested_by=contract.requested_by,
+        commit_authority=contract.commit_authority,
+    )
+
+
+def _outcome(rebuilt: Rebuilt) -> TaskStatus:
+    """What the attempt's end made of its task."""
+    ended = rebuilt.ended
+    if ended is None:
+        return TaskStatus.RUNNING
+    if ended.status is AttemptStatus.CANDIDATE_VERIFIED:
+        return TaskStatus.VERIFIED
+    if ended.status is AttemptStatus.CANCELLED:
+        return TaskStatus.CANCELLED
+    return TaskStatus.ESCALATED if ended.needs_escalation else TaskStatus.FAILED

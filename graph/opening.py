@@ -1,0 +1,118 @@
+"""Opening an attempt: its first events, and the ports that its nodes reach."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
+
+from checkrein import __version__
+from checkrein.contracts import ids
+from checkrein.contracts.attempt import Attempt, WorkspaceRef
+from checkrein.contracts.event import AttemptStarted, Payload, TaskCreated
+from checkrein.contracts.task import Task, TaskContract
+from checkrein.errors import ConflictError
+from checkrein.ports.bundle import Ports
+from checkrein.ports.event_store import EventStore
+from checkrein.ports.records import Records
+
+
+class Opener(Protocol):
+    """Makes what one attempt needs; the composition's part."""
+
+    async def make_workspace(self, contract: TaskContract, attempt_id: str) -> WorkspaceRef:
+        """Make the working copy; raises InputError where the contract's folder is unusable."""
+        ...
+
+    async def drop_workspace(self, attempt_id: str) -> None:
+        """Undo make_workspace for an attempt that never came to be."""
+        ...
+
+    def open(
+        self, contract: TaskContract, attempt_id: str, workspace: WorkspaceRef
+    ) -> AbstractAsyncContextManager[Ports]:
+        """Open policy, model and capabilities; raises InputError for what cannot be opened."""
+        ...
+
+
+@asynccontextmanager
+async def created(
+    events: EventStore,
+    opener: Opener,
+    contract: TaskContract,
+    attempt_id: str,
+    *,
+    task_id: str | None = None,
+    number: int = 1,
+) -> AsyncIterator[Ports]:
+    """Store a new task with its first attempt, or attempt `number` of a task, and keep it open.
+
+    Raises:
+        InputError: workspace, policy or model cannot be opened; nothing was stored.
+        ConflictError: the attempt exists already.
+    """
+    workspace = await opener.make_workspace(contract, attempt_id)
+    drop = True
+    try:
+        async with opener.open(contract, attempt_id, workspace) as ports:
+            try:
+                await events.start(
+                    opening(contract, attempt_id, workspace, ports, task_id=task_id, number=number)
+                )
+            except ConflictError:
+                drop = False  # the folder is that of the attempt that exists
+                raise
+            drop = False
+            yield ports
+    finally:
+        if drop:
+            await opener.drop_workspace(attempt_id)
+
+
+@asynccontextmanager
+async def reopened(
+    events: EventStore, records: Records, opener: Opener, attempt_id: str
+) -> AsyncIterator[tuple[TaskContract, Ports]]:
+    """Open what a stored attempt needs; changes nothing."""
+    contract = await events.contract(attempt_id)
+    workspace = (await records.position(attempt_id)).attempt.workspace_ref
+    async with opener.open(contract, attempt_id, workspace) as ports:
+        yield contract, ports
+
+
+def opening(
+    contract: TaskContract,
+    attempt_id: str,
+    workspace: WorkspaceRef,
+    ports: Ports,
+    *,
+    task_id: str | None = None,
+    number: int = 1,
+) -> list[Payload]:
+    """What `EventStore.start` takes: a new task with its first attempt, or attempt `number`."""
+    stored = contract.model_dump(mode="json")
+    events: list[Payload] = []
+    if task_id is None:
+        task_id = ids.new_task_id()
+        task = Task(
+            task_id=task_id,
+            tenant=contract.tenant,
+            contract_version=contract.contract_version,
+            risk=contract.risk,
+            budget=contract.budgets,
+            requested_by=contract.requested_by,
+            commit_authority=contract.commit_authority,
+        )
+        events.append(TaskCreated(task=task, contract=stored))
+    attempt = Attempt(
+        attempt_id=attempt_id,
+        task_id=task_id,
+        number=number,
+        runtime="langgraph",
+        runtime_version=__version__,
+        harness_profile="default",
+        model=ports.model.name,
+        workspace_ref=workspace,
+        policy_profile=contract.policy or "shipped",
+        policy_version=ports.policy.version,
+    )
+    events.append(AttemptStarted(attempt=attempt, contract=stored, budgets=contract.budgets))
+    return events

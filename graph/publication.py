@@ -1,0 +1,52 @@
+"""Publishing: after the checkpoint, and in one transaction, what a paused attempt waits for."""
+
+from checkrein.contracts.approval import ApprovalStatus
+from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.event import ApprovalRequested, CheckpointSaved, Suspended
+from checkrein.nodes.waiting import waiting_for
+from checkrein.ports.event_store import EventStore
+from checkrein.ports.records import Records
+
+
+async def publish(
+    events: EventStore,
+    records: Records,
+    attempt_id: str,
+    *,
+    fence: int,
+    interrupt_id: str | None = None,
+) -> bool:
+    """Record the safe point, put prepared requests on offer, and suspend.
+
+    Returns whether the attempt is suspended now. False: it has ended, can go on, is verifying, or
+    is being cancelled. Doing it again changes nothing.
+    """
+    position = await records.position(attempt_id)
+    waiting = waiting_for(position)
+    if position.attempt.status.is_suspended:
+        return True
+    running = position.attempt.status is AttemptStatus.RUNNING
+    if waiting is None or not running or position.cancel_reason is not None:
+        return False
+    prepared = [
+        state.approval
+        for state in position.actions
+        if state.approval is not None and state.approval.status is ApprovalStatus.PREPARED
+    ]
+    await events.append(
+        attempt_id,
+        [
+            CheckpointSaved(turn=0 if position.turn is None else position.turn.turn),
+            *(
+                ApprovalRequested(
+                    approval_id=request.approval_id,
+                    action_id=request.action_id,
+                    interrupt_id=interrupt_id,
+                )
+                for request in prepared
+            ),
+            Suspended(status=waiting.status, reason=waiting.reason),
+        ],
+        fence=fence,
+    )
+    return True

@@ -1,0 +1,298 @@
+"""What a trace amounts to, computed again from its events alone. Pure: nothing runs or is asked.
+
+The database projects the same events onto its tables; both take their changes of status from
+checkrein.contracts.transitions. Evidence is made of this, so that it can be checked without a
+database.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from checkrein.contracts import event as e
+from checkrein.contracts.action import Action, ActionStatus
+from checkrein.contracts.approval import Answer, ApprovalGrant, ApprovalRequest, ApprovalStatus
+from checkrein.contracts.attempt import Attempt, AttemptStatus
+from checkrein.contracts.effect import Effect, EffectStatus, OutcomeSource
+from checkrein.contracts.observation import ObservationStatus
+from checkrein.contracts.task import Task
+from checkrein.contracts.transitions import Machine, apply
+from checkrein.contracts.verification import VerificationResult
+from checkrein.errors import ConflictError
+from checkrein.graph.facts import Fact, Fault
+
+_ApprovalStep = (
+    e.ApprovalPrepared
+    | e.ApprovalRequested
+    | e.ApprovalDecided
+    | e.ApprovalGranted
+    | e.ApprovalStale
+)
+_ActionStep = e.ActionProposed | e.PolicyDecided | e.Observed | e.ActionDeduplicated
+_Answered = e.EffectCommitted | e.EffectRefused | e.EffectUnknown | e.EffectReconciled
+_AttemptStep = e.Suspended | e.RunResumed | e.CancelRequested
+_GateStep = e.CandidateSealed | e.VerificationFinished | e.AttemptEnded
+
+_OPEN_ACTION = frozenset(
+    {ActionStatus.VALIDATED, ActionStatus.AUTHORIZED, ActionStatus.WAITING_APPROVAL}
+)
+_OPEN_APPROVAL = frozenset(
+    {ApprovalStatus.PREPARED, ApprovalStatus.PENDING, ApprovalStatus.GRANTED}
+)
+_DECIDED = {"ALLOW": "allowed", "CONSTRAINED_ALLOW": "allowed", "REQUIRE_APPROVAL": "asked"}
+_OBSERVED = {ObservationStatus.OK: "succeeded", ObservationStatus.SKIPPED: "cancelled"}
+_ENDED = {
+    AttemptStatus.CANDIDATE_VERIFIED: "verified",
+    AttemptStatus.FAILED_VERIFICATION: "not_verified",
+    AttemptStatus.CANCELLED: "cancelled",
+}
+# What an answer means for the effect and for its action.
+_ANSWERED: dict[str, tuple[str, str | None]] = {
+    "effect_committed": ("committed", "succeeded"),
+    "effect_refused": ("refused", "failed"),
+    "effect_unknown": ("unknown", "unknown"),
+    "effect_reconciled": ("reconciled", None),
+}
+
+
+@dataclass
+class Rebuilt:
+    """Where everything stands after the facts that were taken in.
+
+    Attributes:
+        decisions: for each action what was decided about it, oldest first.
+        granted: for each action the approvals that were spent on it.
+        manifests: for each turn the reference of its context's manifest.
+        spent: what was booked, by budget; wall time is metered by the lease, and not here.
+        safe_points: how often a safe point was saved.
+        faults: changes that no table allows, and names of what there is not.
+    """
+
+    task: Task | None = None
+    started: e.AttemptStarted | None = None
+    attempt: Attempt | None = None
+    actions: dict[str, Action] = field(default_factory=dict[str, Action])
+    decisions: dict[str, list[e.PolicyDecided]] = field(
+        default_factory=dict[str, list[e.PolicyDecided]]
+    )
+    approvals: dict[str, ApprovalRequest] = field(default_factory=dict[str, ApprovalRequest])
+    grants: dict[str, list[ApprovalGrant]] = field(default_factory=dict[str, list[ApprovalGrant]])
+    granted: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    effects: dict[str, Effect] = field(default_factory=dict[str, Effect])
+    sealed: e.CandidateSealed | None = None
+    verification: VerificationResult | None = None
+    ended: e.AttemptEnded | None = None
+    manifests: dict[int, str] = field(default_factory=dict[int, str])
+    spent: Counter[str] = field(default_factory=Counter[str])
+    safe_points: int = 0
+    faults: list[Fault] = field(default_factory=list[Fault])
+    _open_calls: Counter[int] = field(default_factory=Counter[int])
+    _seq: int = 0
+
+    @classmethod
+    def of(cls, facts: Iterable[Fact]) -> "Rebuilt":
+        """Take in all facts of one trace."""
+        rebuilt = cls()
+        for fact in facts:
+            rebuilt.take(fact)
+        return rebuilt
+
+    def take(self, fact: Fact) -> None:
+        """Take in one more fact."""
+        self._seq = fact.seq
+        p = fact.payload
+        if isinstance(p, e.TaskCreated):
+            self.task = p.task
+        elif isinstance(p, e.AttemptStarted):
+            self._start(fact, p)
+        elif isinstance(p, e.ContextCompiled):
+            self.manifests[p.turn] = p.manifest_ref
+        elif isinstance(p, e.BudgetSettled):
+            self.spent.update({str(name): amount for name, amount in p.spent.items()})
+        elif isinstance(p, _ActionStep):
+            self._act(p)
+        elif isinstance(p, _ApprovalStep):
+            self._approve(fact, p)
+        elif isinstance(p, e.IntentBound | e.EffectExecuting | e.EffectDenied):
+            self._send(p)
+        elif isinstance(p, _Answered):
+            self._receive(p)
+        elif isinstance(p, _GateStep):
+            self._judge(p)
+        elif isinstance(p, _AttemptStep):
+            self._move(p)
+        elif isinstance(p, e.CheckpointSaved | e.UserAnswered):
+            self.safe_points += 1
+
+    def _start(self, fact: Fact, p: e.AttemptStarted) -> None:
+        if self.started is not None:
+            self._fault("a second attempt starts in the trace of one")
+            return
+        self.started = p
+        self.attempt = p.attempt.model_copy(
+            update={"started_at": fact.at, "status": AttemptStatus.RUNNING}
+        )
+
+    def _act(self, p: _ActionStep) -> None:
+        if isinstance(p, e.ActionProposed):
+            if p.action.action_id in self.actions:
+                self._fault(f"{p.action.action_id} is proposed twice")
+            self.actions[p.action.action_id] = p.action.model_copy(
+                update={"status": ActionStatus.VALIDATED}
+            )
+            self._open_calls[p.action.turn] += 1
+        elif isinstance(p, e.PolicyDecided):
+            self.decisions.setdefault(p.action_id, []).append(p)
+            self._step_action(p.action_id, _DECIDED.get(p.decision.decision, "denied"))
+        elif isinstance(p, e.ActionDeduplicated):
+            self._step_action(p.action_id, "deduplicated")
+        else:
+            self._observe(p)
+
+    def _observe(self, p: e.Observed) -> None:
+        seen = p.observation
+        action = self.actions.get(seen.action_id)
+        if action is not None:
+            self._open_calls[seen.turn] -= 1
+            if action.status in _OPEN_ACTION:
+                self._step_action(seen.action_id, _OBSERVED.get(seen.status, "not_applicable"))
+        if self._open_calls[seen.turn] == 0:
+            self.safe_points += 1  # the turn is closed
+
+    def _approve(self, fact: Fact, p: _ApprovalStep) -> None:
+        if isinstance(p, e.ApprovalPrepared):
+            if p.approval.approval_id in self.approvals:
+                self._fault(f"{p.approval.approval_id} is prepared twice")
+            self.approvals[p.approval.approval_id] = p.approval.model_copy(
+                update={"status": ApprovalStatus.PREPARED, "expires_at": None}
+            )
+            return
+        request = self.approvals.get(p.approval_id)
+        if request is None or request.action_id != p.action_id:
+            self._fault(f"no request {p.approval_id} was prepared for {p.action_id}")
+        elif isinstance(p, e.ApprovalRequested):
+            self._offer(fact, request)
+        elif isinstance(p, e.ApprovalDecided):
+            self._answer(fact, p, request)
+        elif isinstance(p, e.ApprovalGranted):
+            self._step_approval(request, "used")
+            self._step_action(p.action_id, "granted")
+            self.granted.setdefault(p.action_id, []).append(p.approval_id)
+        else:
+            self._step_approval(request, "stale")
+            self._step_action(p.action_id, "stale")
+
+    def _offer(self, fact: Fact, request: ApprovalRequest) -> None:
+        if request.expires_at is None:
+            until = fact.at + timedelta(seconds=request.terms.expires_in_s)
+            request = request.model_copy(update={"expires_at": until})
+        self._step_approval(request, "requested")
+
+    def _answer(self, fact: Fact, p: e.ApprovalDecided, request: ApprovalRequest) -> None:
+        approved = p.answer is Answer.APPROVE
+        self._step_approval(request, "granted" if approved else "rejected")
+        said = p.model_dump(exclude={"v", "type", "action_id"})
+        self.grants.setdefault(p.approval_id, []).append(
+            ApprovalGrant.model_validate({**said, "decided_at": fact.at})
+        )
+        if not approved:
+            self._step_action(p.action_id, "rejected")
+
+    def _send(self, p: e.IntentBound | e.EffectExecuting | e.EffectDenied) -> None:
+        if isinstance(p, e.IntentBound):
+            if p.effect_id in self.effects:
+                self._fault(f"{p.effect_id} is bound twice")
+            bound = p.model_dump(exclude={"v", "type"})
+            self.effects[p.effect_id] = Effect.model_validate(
+                {**bound, "status": EffectStatus.INTENT}
+            )
+        elif isinstance(p, e.EffectDenied):
+            self._step_effect(p.effect_id, p.action_id, "denied", {})
+        else:
+            marked = p.model_dump(include={"fence", "from_version", "to_version"})
+            self._step_effect(p.effect_id, p.action_id, "executing", marked)
+            self._step_action(p.action_id, "running")
+
+    def _receive(self, p: _Answered) -> None:
+        word, then = _ANSWERED[p.type]
+        source: OutcomeSource | None = OutcomeSource.EXECUTED
+        if isinstance(p, e.EffectReconciled):
+            source = p.source
+            if p.outcome.status is EffectStatus.NOT_APPLIED:
+                word, then = "not_applied", "failed"
+        elif isinstance(p, e.EffectUnknown):
+            source = None
+        changed = {"outcome": p.outcome, "source": source}
+        self._step_effect(p.effect_id, p.action_id, word, changed)
+        if then is not None:
+            self._step_action(p.action_id, then)
+
+    def _judge(self, p: _GateStep) -> None:
+        if isinstance(p, e.CandidateSealed):
+            self._step_attempt("sealed")
+            self.sealed, self.verification = p, None
+        elif isinstance(p, e.VerificationFinished):
+            self.verification = p.result
+            if p.repair:
+                self._step_attempt("repair")
+                self.sealed = None
+                self.safe_points += 1
+        else:
+            self._end(p)
+
+    def _end(self, p: e.AttemptEnded) -> None:
+        self.ended = p
+        self._step_attempt(_ENDED.get(p.status, f"ended:{p.status}"))
+        for action in list(self.actions.values()):
+            if action.status in _OPEN_ACTION:
+                self._step_action(action.action_id, "cancelled")
+        for request in list(self.approvals.values()):
+            if request.status in _OPEN_APPROVAL:
+                self._step_approval(request, "revoked")
+        self.safe_points += 1
+
+    def _move(self, p: _AttemptStep) -> None:
+        if isinstance(p, e.Suspended):
+            self._step_attempt(f"suspended:{p.status}")
+        else:
+            self._step_attempt("resumed" if isinstance(p, e.RunResumed) else "cancel_requested")
+
+    def _step_attempt(self, word: str) -> None:
+        if self.attempt is None:
+            self._fault("the attempt has not started")
+            return
+        status = AttemptStatus(self._next(Machine.ATTEMPT, self.attempt.status, word))
+        self.attempt = self.attempt.model_copy(update={"status": status})
+
+    def _step_action(self, action_id: str, word: str) -> None:
+        action = self.actions.get(action_id)
+        if action is None:
+            self._fault(f"there is no action {action_id}")
+            return
+        status = ActionStatus(self._next(Machine.ACTION, action.status, word))
+        self.actions[action_id] = action.model_copy(update={"status": status})
+
+    def _step_approval(self, request: ApprovalRequest, word: str) -> None:
+        status = ApprovalStatus(self._next(Machine.APPROVAL, request.status, word))
+        self.approvals[request.approval_id] = request.model_copy(update={"status": status})
+
+    def _step_effect(
+        self, effect_id: str, action_id: str, word: str, changed: Mapping[str, object]
+    ) -> None:
+        effect = self.effects.get(effect_id)
+        if effect is None or effect.action_id != action_id:
+            self._fault(f"no effect {effect_id} was bound for {action_id}")
+            return
+        status = EffectStatus(self._next(Machine.EFFECT, effect.status, word))
+        self.effects[effect_id] = effect.model_copy(update={**changed, "status": status})
+
+    def _next(self, machine: Machine, current: str, word: str) -> str:
+        try:
+            return apply(machine, current, word)
+        except ConflictError as error:
+            self._fault(str(error))
+            return current
+
+    def _fault(self, problem: str) -> None:
+        self.faults.append(Fault("legal_change", self._seq, problem))

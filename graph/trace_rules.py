@@ -1,0 +1,288 @@
+"""Rules that every trace must keep, checked on the trace alone.
+
+A trace can be the faithful record of a bad run: what is graded here is the record, not the work.
+"""
+
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+
+from pydantic import ValidationError
+
+from checkrein.contracts import event as e
+from checkrein.contracts import ids
+from checkrein.contracts.action import Action, operation_hash
+from checkrein.contracts.approval import Answer, ApprovalRequest
+from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.codec import digest_of
+from checkrein.contracts.decision import Verdict
+from checkrein.contracts.effect import EffectStatus
+from checkrein.contracts.event import Event
+from checkrein.contracts.observation import ObservationStatus
+from checkrein.contracts.task import CommandCheck, TaskContract
+from checkrein.contracts.verification import CheckStatus, VerificationResult
+from checkrein.graph.facts import Fact, Fault, read_facts
+from checkrein.graph.rebuilt import Rebuilt
+
+Problem = tuple[int, str]
+"""Where, as a seq, and what."""
+
+Facts = Sequence[Fact]
+_OUTCOME = e.EffectCommitted | e.EffectRefused | e.EffectUnknown | e.EffectReconciled
+
+
+def grade(events: Sequence[Event]) -> list[Fault]:
+    """Every rule that the trace breaks, each fault with the rule's name. Never raises."""
+    facts, faults = read_facts(events)
+    faults += [Fault("named_cause", seq, problem) for seq, problem in _causes(events)]
+    faults += Rebuilt.of(facts).faults
+    for name, rule in RULES.items():
+        faults += [Fault(name, seq, problem) for seq, problem in rule(facts)]
+    return faults
+
+
+def _causes(events: Sequence[Event]) -> Iterator[Problem]:
+    known: set[str] = set()
+    for event in events:
+        if event.event_id != f"{event.attempt_id}/{event.seq}":
+            yield event.seq, "its id is not that of its place"
+        if event.attempt_id != events[0].attempt_id:
+            yield event.seq, "it belongs to another attempt"
+        if known and event.cause_id not in known:
+            yield event.seq, "it names no earlier event as its cause"
+        known.add(event.event_id)
+
+
+def _opening(facts: Facts) -> Iterator[Problem]:
+    types = [fact.payload.type for fact in facts]
+    if types[:1] != ["attempt_started"] and types[:2] != ["task_created", "attempt_started"]:
+        yield 1, "a trace begins with task_created and attempt_started, or the latter alone"
+    for fact in facts[2:]:
+        if isinstance(fact.payload, e.TaskCreated | e.AttemptStarted):
+            yield fact.seq, f"{fact.payload.type} stands only at the beginning"
+
+
+def _derived(facts: Facts) -> Iterator[Problem]:
+    """Ids and hashes are computed from what they stand for; so they can be computed again."""
+    actions: dict[str, Action] = {}
+    for fact in facts:
+        p = fact.payload
+        if isinstance(p, e.TaskCreated) and p.task.contract_version != digest_of(p.contract):
+            yield fact.seq, "the task's contract_version is not the digest of its contract"
+        elif isinstance(p, e.ActionProposed):
+            x = actions[p.action.action_id] = p.action
+            if x.action_id != ids.action_id(x.attempt_id, x.turn, x.position, x.revision):
+                yield fact.seq, f"{x.action_id} is not the id of that place in that turn"
+            if x.args_hash != digest_of(x.args):
+                yield fact.seq, f"{x.action_id} has another args_hash than its arguments"
+        elif isinstance(p, e.PolicyDecided) and p.action_id in actions:
+            if p.operation_hash != operation_hash(actions[p.action_id], p.decision.constraints):
+                yield fact.seq, f"the operation_hash of {p.action_id} is of another operation"
+        elif isinstance(p, e.IntentBound):
+            if p.effect_id != ids.effect_id(p.tenant, p.resource, p.key):
+                yield fact.seq, f"{p.effect_id} is not the id of that key on that resource"
+        elif isinstance(p, e.CandidateSealed):
+            parts = [p.summary, p.state_digest, [a.hash for a in p.artifacts]]
+            if p.candidate_hash != digest_of(parts):
+                yield fact.seq, "the candidate_hash is of another candidate"
+
+
+def _results(facts: Facts) -> Iterator[Problem]:
+    answered: set[int] = set()
+    calls: dict[str, e.ActionProposed] = {}
+    seen: set[tuple[int, int]] = set()
+    for fact in facts:
+        p = fact.payload
+        if isinstance(p, e.ModelResponded):
+            answered.add(p.turn)
+        elif isinstance(p, e.ActionProposed):
+            calls[p.action.action_id] = p
+        elif isinstance(p, e.Observed):
+            shown = p.observation
+            call = calls.get(shown.action_id)
+            if shown.turn not in answered:
+                yield fact.seq, f"a result for turn {shown.turn}, in which no model made a call"
+            elif call is None and shown.status is not ObservationStatus.INVALID:
+                yield fact.seq, f"a result for {shown.action_id}, which nobody proposed"
+            elif call is not None and call.action.call_id != shown.call_id:
+                yield fact.seq, f"the result of {shown.action_id} is for another call"
+            if (shown.turn, shown.position) in seen:
+                yield fact.seq, "a second result for one call"
+            seen.add((shown.turn, shown.position))
+
+
+def _decisions(facts: Facts) -> Iterator[Problem]:
+    last: dict[str, e.PolicyDecided] = {}
+    bound: dict[str, e.IntentBound] = {}
+    for fact in facts:
+        p = fact.payload
+        if isinstance(p, e.PolicyDecided):
+            last[p.action_id] = p
+        elif isinstance(p, e.IntentBound):
+            bound[p.effect_id] = p
+            decided = last.get(p.action_id)
+            if decided is None or decided.phase != "dispatch":
+                yield fact.seq, f"{p.effect_id} is bound without a decision at dispatch before it"
+            elif decided.operation_hash != p.operation_hash:
+                yield fact.seq, f"{p.effect_id} is bound to another operation than was decided on"
+        elif isinstance(p, e.EffectExecuting):
+            decided = last.get(p.action_id)
+            if p.effect_id not in bound:
+                yield fact.seq, f"{p.effect_id} is sent without having been bound"
+            if decided is None or decided.decision.decision is Verdict.DENY:
+                yield fact.seq, f"{p.effect_id} is sent although nothing allows it"
+        elif isinstance(p, e.Observed) and p.observation.status is ObservationStatus.OK:
+            decided = last.get(p.observation.action_id)
+            if decided is None or decided.decision.decision is Verdict.DENY:
+                yield fact.seq, f"{p.observation.action_id} has a result and nothing allows it"
+
+
+def _grants(facts: Facts) -> Iterator[Problem]:
+    asked: dict[str, ApprovalRequest] = {}
+    approved: set[str] = set()
+    last: dict[str, e.PolicyDecided] = {}
+    hashes: dict[str, str] = {}
+    granted: set[tuple[str, str]] = set()
+    for fact in facts:
+        p = fact.payload
+        if isinstance(p, e.ApprovalPrepared):
+            asked[p.approval.approval_id] = p.approval
+        elif isinstance(p, e.ApprovalDecided) and p.answer is Answer.APPROVE:
+            approved.add(p.approval_id)
+        elif isinstance(p, e.PolicyDecided):
+            last[p.action_id] = p
+        elif isinstance(p, e.IntentBound):
+            hashes[p.effect_id] = p.operation_hash
+        elif isinstance(p, e.ApprovalGranted):
+            request = asked.get(p.approval_id)
+            if p.approval_id not in approved or request is None:
+                yield fact.seq, f"{p.approval_id} is spent and nobody approved it"
+            elif (p.operation_hash, p.resource_version, p.action_id) != (
+                request.operation_hash,
+                request.resource_version,
+                request.action_id,
+            ):
+                yield fact.seq, f"{p.approval_id} is spent on something else than was approved"
+            granted.add((p.action_id, p.operation_hash))
+        elif isinstance(p, e.EffectExecuting) and p.action_id in last:
+            needed = last[p.action_id].decision.decision is Verdict.REQUIRE_APPROVAL
+            if needed and (p.action_id, hashes.get(p.effect_id, "")) not in granted:
+                yield fact.seq, f"{p.effect_id} is sent without a grant for its operation"
+
+
+def _approvers(facts: Facts) -> Iterator[Problem]:
+    asked: dict[str, ApprovalRequest] = {}
+    contract = _contract(facts)
+    for fact in facts:
+        p = fact.payload
+        if isinstance(p, e.ApprovalPrepared):
+            asked[p.approval.approval_id] = p.approval
+        elif isinstance(p, e.ApprovalDecided) and p.approval_id in asked and contract is not None:
+            request = asked[p.approval_id]
+            people = contract.approvals.roles.get(p.authority, [])
+            if p.authority not in request.terms.roles or p.approver not in people:
+                yield fact.seq, f"{p.approver} answered without the role that was asked for"
+            if request.terms.separation_of_duty and p.approver == request.requested_by:
+                yield fact.seq, f"{p.approver} answered their own request"
+
+
+def _offers(facts: Facts) -> Iterator[Problem]:
+    prepared: dict[str, int] = {}
+    saved = 0
+    for fact in facts:
+        p = fact.payload
+        if isinstance(p, e.CheckpointSaved):
+            saved = fact.seq
+        elif isinstance(p, e.ApprovalPrepared):
+            prepared[p.approval.approval_id] = fact.seq
+        elif isinstance(p, e.ApprovalRequested) and saved <= prepared.get(p.approval_id, fact.seq):
+            yield fact.seq, f"{p.approval_id} is on offer before a checkpoint was saved"
+
+
+def _sends(facts: Facts) -> Iterator[Problem]:
+    sent: set[str] = set()
+    for fact in facts:
+        p = fact.payload
+        if isinstance(p, e.EffectExecuting):
+            sent.add(p.effect_id)
+        elif isinstance(p, _OUTCOME) and p.effect_id not in sent:
+            yield fact.seq, f"{p.effect_id} has an outcome and was never sent"
+
+
+def _verified(facts: Facts) -> Iterator[Problem]:
+    sealed: e.CandidateSealed | None = None
+    verdict: e.VerificationFinished | None = None
+    for fact in facts:
+        p = fact.payload
+        if isinstance(p, e.CandidateSealed):
+            sealed, verdict = p, None
+        elif isinstance(p, e.VerificationFinished):
+            verdict = p
+        elif isinstance(p, e.EffectExecuting | e.EffectCommitted | e.EffectReconciled):
+            sealed = verdict = None  # the world that was sealed is no more
+        elif isinstance(p, e.AttemptEnded) and p.status is AttemptStatus.CANDIDATE_VERIFIED:
+            if sealed is None or verdict is None or verdict.repair:
+                yield fact.seq, "it ends verified without a verification of the last candidate"
+            elif not verdict.result.accepted or not verdict.result.checks:
+                yield fact.seq, "it ends verified although the verification did not accept"
+            elif verdict.result.state_digest != sealed.state_digest:
+                yield fact.seq, "it ends verified by a verification of another state"
+            else:
+                yield from ((fact.seq, problem) for problem in _unmet(facts, verdict.result))
+
+
+def _unmet(facts: Facts, result: VerificationResult) -> Iterator[str]:
+    contract = _contract(facts)
+    if contract is None or result.contract_version != contract.contract_version:
+        yield "the verification is of another contract"
+        return
+    passed = {c.name for c in result.checks if c.kind == "command" and c.exit_code == 0}
+    for check in contract.success:
+        if isinstance(check, CommandCheck) and shlex.join(check.command.argv) not in passed:
+            yield f"the verification did not run {shlex.join(check.command.argv)}"
+    if any(check.status is not CheckStatus.PASS for check in result.checks):
+        yield "a check of the accepted verification did not pass"
+
+
+def _ending(facts: Facts) -> Iterator[Problem]:
+    types = {fact.payload.type for fact in facts}
+    ends = [fact for fact in facts if isinstance(fact.payload, e.AttemptEnded)]
+    for fact in ends[:1]:
+        yield from ((later.seq, "it follows the end") for later in facts if later.seq > fact.seq)
+        rebuilt = Rebuilt.of(f for f in facts if f.seq <= fact.seq)
+        assert rebuilt.ended is not None
+        status, verdict = rebuilt.ended.status, rebuilt.verification
+        if not status.is_terminal:
+            yield fact.seq, f"{status} is no end"
+        if status is AttemptStatus.FAILED_VERIFICATION and (verdict is None or verdict.accepted):
+            yield fact.seq, "it ends unverified although no verification refused"
+        if status is AttemptStatus.CANCELLED and not {"cancel_requested", "cancelled"} <= types:
+            yield fact.seq, "it ends cancelled and nobody asked for that, or not all is quiet"
+        quiet = status in {AttemptStatus.CANCELLED, AttemptStatus.CANDIDATE_VERIFIED}
+        for effect in rebuilt.effects.values() if quiet else ():
+            if effect.status in {EffectStatus.EXECUTING, EffectStatus.UNKNOWN_EFFECT}:
+                yield fact.seq, f"it ends while {effect.effect_id} is {effect.status}"
+
+
+def _contract(facts: Facts) -> TaskContract | None:
+    for fact in facts:
+        if isinstance(fact.payload, e.AttemptStarted):
+            try:
+                return TaskContract.model_validate(fact.payload.contract)
+            except ValidationError:
+                return None
+    return None
+
+
+RULES: dict[str, Callable[[Facts], Iterator[Problem]]] = {
+    "opening": _opening,
+    "derived": _derived,
+    "result_has_call": _results,
+    "decision_before_effect": _decisions,
+    "grant_for_same_operation": _grants,
+    "approver_has_role": _approvers,
+    "checkpoint_before_request": _offers,
+    "executing_before_outcome": _sends,
+    "verified_by_evidence": _verified,
+    "ending_agrees": _ending,
+}
+"""Every rule by its name, besides `readable`, `named_cause` and `legal_change`."""

@@ -1,0 +1,233 @@
+"""What policy authors run: `check` finds what is wrong with a bundle, `test` runs its tests."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from checkrein.contracts.codec import Frozen, json_object
+from checkrein.errors import EnvironmentFault, InputError
+from checkrein.policy_rego.bundle_files import Bundle, load_bundle
+from checkrein.policy_rego.embedded import DEADLINE_S
+from checkrein.policy_rego.engine_process import EngineProcess
+from checkrein.policy_rego.evaluation import load_into
+from checkrein.policy_rego.findings import Finding, from_engine, unusable
+from checkrein.policy_rego.lint import PARSE_S, lint, parsed
+from checkrein.policy_rego.output import values_of
+from checkrein.policy_rego.syntax import Module
+
+TEST_PREFIX = "test_"
+SKIP_PREFIX = "todo_test_"
+
+
+class TestResult(Frozen):
+    """One test rule: `pass` is true, `fail` is false or undefined, `error` could not be told.
+
+    Attributes:
+        name: the full name, for example checkrein.rules.paths_test.test_outside_is_denied.
+        message: why it failed; may quote the test's own input.
+        duration_ms: milliseconds that its evaluation took.
+    """
+
+    __test__ = False  # for pytest: this is no test class
+
+    path: str
+    line: int
+    name: str
+    outcome: Literal["pass", "fail", "error", "skip"]
+    message: str = ""
+    duration_ms: float = 0.0
+
+
+class Coverage(Frozen):
+    """The lines of one module that the tests together reached, and those that none reached."""
+
+    path: str
+    covered: list[int]
+    missed: list[int]
+
+    @property
+    def percent(self) -> float:
+        """Covered lines of all lines that can be, 0 to 100."""
+        lines = len(self.covered) + len(self.missed)
+        return 100.0 * len(self.covered) / lines if lines else 100.0
+
+
+class TestReport(Frozen):
+    """All tests of a bundle. `version` names the bundle that was tested."""
+
+    __test__ = False
+
+    origin: str
+    version: str
+    results: list[TestResult]
+    coverage: list[Coverage]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are tests and none of them failed or broke."""
+        ran = [result for result in self.results if result.outcome != "skip"]
+        return bool(ran) and all(result.outcome == "pass" for result in ran)
+
+    def count(self, outcome: str) -> int:
+        """How many tests came out so."""
+        return sum(result.outcome == outcome for result in self.results)
+
+    @property
+    def percent(self) -> float:
+        """Covered lines of all modules, 0 to 100."""
+        covered = sum(len(file.covered) for file in self.coverage)
+        lines = covered + sum(len(file.missed) for file in self.coverage)
+        return 100.0 * covered / lines if lines else 100.0
+
+
+async def check(folder: Path, *, deadline_s: float = DEADLINE_S) -> list[Finding]:
+    """Check a bundle folder, its tests included; an empty list is a bundle without a flaw.
+
+    What keeps the folder from being read at all is a finding too.
+
+    Raises:
+        InputError: policy_missing, there is no such folder or no rule in it.
+        EnvironmentFault: the engine cannot be used.
+    """
+    try:
+        bundle = await asyncio.to_thread(load_bundle, folder)
+    except InputError as error:
+        if error.code != "policy_invalid":
+            raise
+        path = str(error.context.get("path", folder))
+        return [Finding(rule="bundle", path=path, line=1, column=1, message=str(error), advice="")]
+    engine = await EngineProcess.start()
+    try:
+        return await lint(bundle, engine, deadline_s=deadline_s, tests=True)
+    finally:
+        engine.kill()
+        await engine.close()
+
+
+async def test(folder: Path, *, deadline_s: float = DEADLINE_S) -> TestReport:
+    """Run the `test_*` rules of a bundle folder's *_test.rego files.
+
+    Each file is loaded with all rules of the bundle and with those test files that hold no test,
+    and no other: the engine would evaluate the others' tests along with what is below
+    checkrein.rules. `deadline_s` is for each test. Names that begin with todo_ are skipped.
+
+    Raises:
+        InputError: the folder cannot be used, or the bundle or a test has an error.
+        EnvironmentFault: the engine cannot be used.
+    """
+    bundle = await asyncio.to_thread(load_bundle, folder)
+    engine = await EngineProcess.start()
+    try:
+        findings = await lint(bundle, engine, deadline_s=deadline_s, tests=True)
+        errors = [finding for finding in findings if finding.level == "error"]
+        if errors:
+            raise unusable(bundle.origin, errors)
+        _, modules = await parsed(bundle.tests, engine)
+    finally:
+        engine.kill()
+        await engine.close()
+    shared = {module.path: module.text for module in modules if not _tests_of(module)}
+    results: list[TestResult] = []
+    reports: list[dict[str, Any]] = []
+    for module in modules:
+        if _tests_of(module):
+            found, report = await _run(bundle, module, shared, deadline_s)
+            results += found
+            reports.append(report)
+    return TestReport(
+        origin=bundle.origin,
+        version=bundle.version,
+        results=results,
+        coverage=_coverage(bundle, reports),
+    )
+
+
+test.__test__ = False  # type: ignore[attr-defined]  # for pytest, where a test imports it
+
+
+def _tests_of(module: Module) -> list[tuple[str, int]]:
+    """Name and line of each test rule, in the order of the file, each name once."""
+    names: dict[str, int] = {}
+    for rule in module.rules:
+        if rule.kind == "Compr" and rule.name.startswith((TEST_PREFIX, SKIP_PREFIX)):
+            names.setdefault(rule.name, int(rule.span["line"]))
+    return list(names.items())
+
+
+async def _run(
+    bundle: Bundle, module: Module, shared: dict[str, str], deadline_s: float
+) -> tuple[list[TestResult], dict[str, Any]]:
+    """Run one file's tests; the engine is started anew where one test broke it."""
+    texts = {**shared, module.path: module.text}
+    results: list[TestResult] = []
+    engine: EngineProcess | None = None
+    try:
+        for name, line in _tests_of(module):
+            if engine is None or not engine.usable:
+                if engine is not None:
+                    await engine.close()
+                engine = await EngineProcess.start()
+                await load_into(engine, bundle, limit_s=PARSE_S, tests=texts, coverage=True)
+            results.append(await _one(engine, module, name, line, deadline_s))
+        return results, await _report(engine)
+    finally:
+        if engine is not None:
+            engine.kill()
+            await engine.close()
+
+
+async def _one(
+    engine: EngineProcess, module: Module, name: str, line: int, deadline_s: float
+) -> TestResult:
+    full = ".".join((*module.package, name))
+    if name.startswith(SKIP_PREFIX):
+        return TestResult(path=module.path, line=line, name=full, outcome="skip")
+    started = time.perf_counter()
+    outcome: Literal["pass", "fail", "error"] = "error"
+    try:
+        request = {"do": "eval", "query": f"data.{full}", "input": "{}"}
+        reply = await engine.ask(request, limit_s=deadline_s)
+    except EnvironmentFault as fault:
+        message = str(fault)
+    else:
+        if "fault" in reply:
+            texts = {module.path: module.text}
+            found = from_engine(str(reply["message"]), texts, rule="test", fallback=module.path)
+            message = str(found)
+        else:
+            values = values_of(str(reply.get("result")))
+            outcome = "pass" if values == [True] else "fail"
+            message = "" if outcome == "pass" else "It is not true."
+    return TestResult(
+        path=module.path,
+        line=line,
+        name=full,
+        outcome=outcome,
+        message=message,
+        duration_ms=round((time.perf_counter() - started) * 1_000, 3),
+    )
+
+
+async def _report(engine: EngineProcess | None) -> dict[str, Any]:
+    """Lines by file since the engine was loaded; empty where it broke."""
+    if engine is None or not engine.usable:
+        return {}
+    reply = await engine.ask({"do": "coverage"}, limit_s=PARSE_S)
+    return json_object(str(reply.get("report")), op="policy.test")
+
+
+def _coverage(bundle: Bundle, reports: Sequence[dict[str, Any]]) -> list[Coverage]:
+    covered: dict[str, set[int]] = {path: set() for path in bundle.modules}
+    missed: dict[str, set[int]] = {path: set() for path in bundle.modules}
+    for report in reports:
+        for file in report.get("files", []):
+            path = str(file["path"])
+            if path in covered:
+                covered[path].update(file["covered"])
+                missed[path].update(file["not_covered"])
+    return [
+        Coverage(path=path, covered=sorted(lines), missed=sorted(missed[path] - lines))
+        for path, lines in covered.items()
+    ]

@@ -1,0 +1,198 @@
+package checkrein.decision_test
+
+import data.checkrein
+
+action(capability, effect, segments) := {
+	"task": {"capabilities": ["workspace.read", "workspace.list", "workspace.write_file", "shell.run"]},
+	"action": {
+		"capability": capability,
+		"side_effect_class": effect,
+		"facts": {
+			"paths": [{"param": "path", "segments": segments, "inside": true, "exists": true, "symlink": false}],
+			"bytes": 0,
+		},
+	},
+}
+
+test_read_is_allowed if {
+	checkrein.decision == {
+		"decision": "ALLOW",
+		"reason_code": "read_in_workspace",
+		"reasons": ["read_in_workspace"],
+		"constraints": {},
+		"approval": null,
+		"obligations": [],
+	} with input as action("workspace.read", "READ", ["src", "a.py"])
+}
+
+test_write_needs_an_approval if {
+	checkrein.decision == {
+		"decision": "REQUIRE_APPROVAL",
+		"reason_code": "workspace_write",
+		"reasons": ["workspace_write"],
+		"constraints": {},
+		"approval": {
+			"roles": ["approver"],
+			"quorum": 1,
+			"expires_in_s": 86400,
+			"separation_of_duty": false,
+		},
+		"obligations": [],
+	} with input as action("workspace.write_file", "REVERSIBLE", ["src", "a.py"])
+}
+
+test_deny_beats_ask if {
+	found := checkrein.decision with input as action("workspace.write_file", "REVERSIBLE", ["tests", "a.py"])
+	found.decision == "DENY"
+	found.reasons == ["protected_path"]
+	found.approval == null
+}
+
+test_unknown_is_denied if {
+	found := checkrein.decision with input as action("shell.run", "IRREVERSIBLE", ["src"])
+	found.decision == "DENY"
+	found.reason_code == "unknown_capability"
+}
+
+test_what_no_rule_allows_is_denied if {
+	found := checkrein.decision with input as action("workspace.read", "REVERSIBLE", ["src"])
+	found.decision == "DENY"
+	found.reason_code == "no_rule_allows"
+}
+
+test_no_input_is_denied if {
+	checkrein.decision.decision == "DENY" with input as {}
+}
+
+# ---- combining: the members of one package of rules, in place of the shipped ones ---------------
+combined(allow, ask, deny, limit) := found if {
+	found := checkrein.decision with data.checkrein.rules as {"x": {
+		"allow": allow,
+		"ask": ask,
+		"deny": deny,
+		"limit": limit,
+	}}
+}
+
+none := set()
+
+plain := {{"reason_code": "some_reason"}}
+
+test_no_member_at_all_is_denied if {
+	combined(none, none, none, none).reason_code == "no_rule_allows"
+}
+
+test_deny_beats_everything if {
+	found := combined(plain, plain, {{"reason_code": "denied"}}, none)
+	found.decision == "DENY"
+	found.reasons == ["denied"]
+}
+
+test_ask_beats_allow if {
+	combined(plain, {{"reason_code": "asked"}}, none, none).decision == "REQUIRE_APPROVAL"
+}
+
+test_limit_alone_allows_nothing if {
+	combined(none, none, none, {{"max_rows": 1}}).decision == "DENY"
+}
+
+test_limits_merge_to_the_strictest if {
+	found := combined(plain, none, none, {
+		{"max_bytes": 10},
+		{"max_bytes": 9},
+		{"hosts": ["a", "b", "c"]},
+		{"hosts": ["b", "c", "d"]},
+		{"redact": ["x"]},
+		{"redact": ["y"]},
+		{"read_only": true},
+		{"sandbox_profile": "strict"},
+	})
+	found.decision == "CONSTRAINED_ALLOW"
+	found.constraints == {
+		"max_bytes": 9,
+		"hosts": ["b", "c"],
+		"redact": ["x", "y"],
+		"read_only": true,
+		"sandbox_profile": "strict",
+	}
+}
+
+test_limits_that_leave_nothing_are_denied if {
+	every limits in [
+		{{"hosts": ["a"]}, {"hosts": ["b"]}},
+		{{"sandbox_profile": "a"}, {"sandbox_profile": "b"}},
+	] {
+		combined(plain, none, none, limits).reasons == ["limits_conflict"]
+	}
+}
+
+test_asks_merge_to_the_strictest if {
+	found := combined(
+		plain, {
+			{"reason_code": "first", "roles": ["a", "b"], "quorum": 2, "expires_in_s": 60},
+			{"reason_code": "second", "roles": ["b", "c"], "separation_of_duty": true},
+		},
+		none, {{"max_rows": 1}},
+	)
+	found.decision == "REQUIRE_APPROVAL"
+	found.reasons == ["first", "second"]
+	found.approval == {"roles": ["b"], "quorum": 2, "expires_in_s": 60, "separation_of_duty": true}
+	found.constraints == {"max_rows": 1}
+}
+
+test_asks_that_nobody_can_answer_are_denied if {
+	found := combined(none, {{"reason_code": "first", "roles": ["a"]}, {"reason_code": "second"}}, none, none)
+	found.reasons == ["approval_roles_conflict"]
+}
+
+test_malformed_members_deny_everything if {
+	malformed_plain := [1, "text", null, {}, {"reason_code": "X"}, {"reason_code": "a_b", "more": 1}, {"reason_code": "policy_error"}]
+	every member in malformed_plain {
+		combined({member}, none, none, none).reasons == ["policy_output_invalid", "malformed_allow_in_x"]
+		combined(plain, none, {member}, none).reasons == ["policy_output_invalid", "malformed_deny_in_x"]
+		combined(plain, {member}, none, none).reasons == ["policy_output_invalid", "malformed_ask_in_x"]
+	}
+}
+
+test_malformed_terms_deny_everything if {
+	every terms in [
+		{"roles": []},
+		{"roles": "approver"},
+		{"roles": [""]},
+		{"quorum": 0},
+		{"quorum": 6},
+		{"quorum": true},
+		{"expires_in_s": 29},
+		{"expires_in_s": "60"},
+		{"separation_of_duty": null},
+		{"role": ["approver"]},
+	] {
+		ask := object.union({"reason_code": "asked"}, terms)
+		combined(plain, {ask}, none, none).reason_code == "policy_output_invalid"
+	}
+}
+
+test_malformed_limits_deny_everything if {
+	every member in [
+		{},
+		{"max_bytes": 1, "max_rows": 1},
+		{"max_byte": 1},
+		{"max_bytes": -1},
+		{"max_bytes": "1"},
+		{"max_bytes": null},
+		{"timeout_ms": 0},
+		{"read_only": false},
+		{"hosts": []},
+		{"hosts": "a"},
+		{"sandbox_profile": ""},
+	] {
+		combined(plain, none, none, {member}).reason_code == "policy_output_invalid"
+	}
+}
+
+test_a_set_of_another_type_denies_everything if {
+	every value in [true, false, null, 1, "text", ["list"], {"an": "object"}] {
+		combined(value, none, none, none).reason_code == "policy_output_invalid"
+		combined(plain, none, value, none).reason_code == "policy_output_invalid"
+	}
+}

@@ -1,0 +1,115 @@
+"""Write docs/schemas: one JSON Schema for the task file and for each noun that is stored."""
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+
+from checkrein.contracts.action import Action
+from checkrein.contracts.approval import ApprovalGrant, ApprovalRequest
+from checkrein.contracts.artifact import Artifact
+from checkrein.contracts.attempt import Attempt, Checkpoint
+from checkrein.contracts.decision import DecisionInput, DecisionOutput, PolicyDecision
+from checkrein.contracts.effect import Effect, ToolTry
+from checkrein.contracts.event import PAYLOADS, Event
+from checkrein.contracts.evidence import EvidencePackage
+from checkrein.contracts.observation import Observation
+from checkrein.contracts.task import Task, TaskContract
+from checkrein.contracts.verification import VerificationResult
+from checkrein.testing.scripted_model import Script
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = Path("docs") / "schemas"
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+VERSION = "v1"
+
+FILES: dict[str, type[BaseModel]] = {"task": TaskContract, "script": Script}
+"""What people write: the task file and the script of a scripted model."""
+
+# The stored task is another noun than the task file, whose schema has the name already.
+STORED: dict[str, type[BaseModel]] = {"stored_task": Task}
+NOUNS: tuple[type[BaseModel], ...] = (
+    Attempt,
+    Action,
+    DecisionInput,
+    DecisionOutput,
+    PolicyDecision,
+    ApprovalRequest,
+    ApprovalGrant,
+    Effect,
+    ToolTry,
+    Observation,
+    Artifact,
+    Checkpoint,
+    VerificationResult,
+    EvidencePackage,
+    Event,
+)
+
+
+def file_name(name: str) -> str:
+    """The file that a schema is published in."""
+    return f"{name}.{VERSION}.schema.json"
+
+
+def schemas() -> dict[str, str]:
+    """File name to the text of each schema, made from the models of this version."""
+    models = FILES | STORED | {_snake(noun.__name__): noun for noun in NOUNS}
+    found = {file_name(name): _text(name, model) for name, model in models.items()}
+    found[file_name("event_payload")] = _text("event_payload", PAYLOADS)
+    return found
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def _text(name: str, of: type[BaseModel] | TypeAdapter[Any]) -> str:
+    made = of.json_schema() if isinstance(of, TypeAdapter) else of.model_json_schema()
+    schema = {"$schema": DRAFT, "$id": file_name(name), **made}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def stale(root: Path = ROOT) -> list[str]:
+    """Names of published schemas that are missing, differ from the models, or have none."""
+    wanted = schemas()
+    folder = root / FOLDER
+    found = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.json")}
+    return sorted(
+        name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name)
+    )
+
+
+def write(root: Path = ROOT) -> None:
+    """Write every schema, and remove those that no model has."""
+    folder = root / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = schemas()
+    for path in folder.glob("*.json"):
+        if path.name not in wanted:
+            path.unlink()
+    for name, text in wanted.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the schemas; with --check only say which are stale, and exit 1 if any is."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if stale")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the project's folder")
+    options = parser.parse_args(arguments)
+    if not options.check:
+        write(options.root)
+        return 0
+    names = stale(options.root)
+    for name in names:
+        print(f"{FOLDER / name} is stale: run `python scripts/schemas.py`", file=sys.stderr)
+    return 1 if names else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

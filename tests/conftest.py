@@ -1,0 +1,79 @@
+"""What all tests share: one embedded Postgres, and a fresh database for each test that wants one."""
+
+import asyncio
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+
+from checkrein.checkpointer import embedded_server, migrate, server
+from checkrein.settings import Settings
+
+
+@pytest.fixture(scope="session")
+def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a server of this worker's own, whose database `template_checkrein` is migrated."""
+    # Outside pytest's folder, which is private: the server runs as another user under root.
+    folder = Path(tempfile.mkdtemp(prefix="checkrein-pg-"))
+    folder.chmod(0o755)
+    database = asyncio.run(embedded_server.started(folder))
+    login = conninfo_to_dict(database.login)
+    url = f"postgresql://postgres@/{{name}}?host={login['host']}"
+    with psycopg.connect(url.format(name="postgres"), autocommit=True) as connection:
+        # The tests ask for crashes of ours, not of the machine's power supply.
+        connection.execute("ALTER SYSTEM SET fsync = off")
+        connection.execute("SELECT pg_reload_conf()")
+        connection.execute("CREATE DATABASE template_checkrein")
+    asyncio.run(migrate.migrate(server.by_url(url.format(name="template_checkrein"))))
+    yield url
+    asyncio.run(embedded_server.stopped(folder))
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def database_url(server_url: str) -> Iterator[str]:
+    """The URL of a fresh, migrated database, gone after the test."""
+    name = f"t_{uuid.uuid4().hex[:16]}"
+    with psycopg.connect(server_url.format(name="postgres"), autocommit=True) as connection:
+        connection.execute(
+            sql.SQL("CREATE DATABASE {} TEMPLATE template_checkrein STRATEGY file_copy").format(
+                sql.Identifier(name)
+            )
+        )
+        yield server_url.format(name=name)
+        connection.execute(
+            sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
+        )
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A CHECKREIN_HOME of the test's own."""
+    folder = Path(tempfile.mkdtemp(prefix="checkrein-home-"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def settings(home: Path, database_url: str) -> Settings:
+    """Settings that name the test's home and database."""
+    return Settings(home=home, database_url=database_url)
+
+
+@pytest.fixture
+def environment(home: Path, database_url: str) -> dict[str, str]:
+    """The environment of a child process that works on the test's home and database."""
+    return {
+        "PATH": os.environ["PATH"],
+        "CHECKREIN_HOME": str(home),
+        "CHECKREIN_DATABASE_URL": database_url,
+        "PYTHONWARNINGS": "error",
+        "NO_COLOR": "1",
+    }

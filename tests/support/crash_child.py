@@ -1,0 +1,24 @@
+"""A process that runs a task, says yes to what is asked, and goes on, until a failpoint ends it."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from checkrein.contracts.task import TaskContract
+from checkrein.harness import Harness
+from checkrein.settings import Settings
+
+
+async def main(contract: Path) -> None:
+    """Run to the end, with an approver who always says yes."""
+    task = TaskContract.model_validate_json(contract.read_bytes())
+    async with Harness.open(settings=Settings.from_env()) as harness:
+        report = await harness.run(task)
+        while report.approvals:
+            for request in report.approvals:
+                await harness.approve(request.approval_id, by="bob")
+            report = await harness.resume(report.attempt_id)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1])))
