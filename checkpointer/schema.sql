@@ -482,7 +482,7 @@ BEGIN
     ELSIF sent_under <> a.lease_fence THEN
         PERFORM checkrein.refuse('CR001', format('fence %s does not own the attempt', sent_under));
     END IF;
-    PERFORM checkrein.step_effect(a, id, 'executing');
+    PERFORM checkrein.step_effect(a, p, 'executing');
     UPDATE checkrein.effects SET fence = sent_under,
         from_version = p ->> 'from_version', to_version = p ->> 'to_version'
     WHERE effect_id = id AND fence < sent_under;
@@ -691,7 +691,7 @@ BEGIN
     ELSIF event IN ('committed', 'reconciled') AND said IS DISTINCT FROM 'COMMITTED' THEN
         PERFORM checkrein.refuse('CR002', format('an outcome %s makes no effect %s', said, event));
     END IF;
-    PERFORM checkrein.step_effect(a, id, event);
+    PERFORM checkrein.step_effect(a, p, event);
     UPDATE checkrein.effects SET outcome = p -> 'outcome',
         source = coalesce(p ->> 'source', CASE event WHEN 'committed' THEN 'executed'
                                                      WHEN 'refused' THEN 'executed' END)
@@ -1031,15 +1031,17 @@ AS $function$
     WHERE attempt_id = id
 $function$;
 
-CREATE OR REPLACE FUNCTION checkrein.step_effect(a checkrein.attempts, id text, by_event text)
+CREATE OR REPLACE FUNCTION checkrein.step_effect(a checkrein.attempts, p json, by_event text)
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
 BEGIN
     UPDATE checkrein.effects SET status = checkrein.next_status('effect', status, by_event)
-    WHERE effect_id = id AND attempt_id = a.attempt_id;
+    WHERE effect_id = p ->> 'effect_id' AND action_id = p ->> 'action_id'
+      AND attempt_id = a.attempt_id;
     IF NOT FOUND THEN
-        PERFORM checkrein.refuse('CR004', format('there is no effect %s in this attempt', id));
+        PERFORM checkrein.refuse('CR004', format('action %s of this attempt has no effect %s',
+            p ->> 'action_id', p ->> 'effect_id'));
     END IF;
 END $function$;
 
@@ -1170,7 +1172,7 @@ GRANT EXECUTE ON FUNCTION checkrein.start(text[],text[]) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.step_action(checkrein.attempts,text,text,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.step_approval(text,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.step_attempt(text,text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION checkrein.step_effect(checkrein.attempts,text,text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.step_effect(checkrein.attempts,json,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.step_task(text,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.step_turn(text,integer,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.store_event(checkrein.attempts,text,text,bigint,bigint) FROM PUBLIC;

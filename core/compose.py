@@ -39,7 +39,17 @@ from checkrein.settings import Settings
 from checkrein.testing.failpoints import from_text
 from checkrein.testing.scripted_model import ScriptedChatModel
 
-__all__ = ["Given", "LoadedTask", "Parts", "composed", "database_of", "load_task"]
+__all__ = [
+    "Given",
+    "LoadedTask",
+    "Parts",
+    "composed",
+    "database_of",
+    "embedded_server",
+    "load_task",
+    "migrate",
+    "server",
+]
 
 
 @dataclass(frozen=True)

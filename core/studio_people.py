@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from langgraph_sdk import Auth
-from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from checkrein.contracts.codec import Frozen
+from checkrein.contracts.task import Name
 from checkrein.errors import InputError
 
 TOKENS = "CHECKREIN_STUDIO_TOKENS"
@@ -25,8 +26,8 @@ MAX_BYTES = 1024 * 1024
 class Person(Frozen):
     """A signed-in person."""
 
-    person: str = Field(min_length=1)
-    tenant: str = Field(min_length=1)
+    person: Name
+    tenant: Name
 
 
 _Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]

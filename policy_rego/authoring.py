@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from checkrein.contracts.codec import Frozen, json_object
 from checkrein.errors import EnvironmentFault, InputError
-from checkrein.policy_rego.bundle_files import Bundle, load_bundle
+from checkrein.policy_rego.bundle_files import Bundle, entrypoint, load_bundle
 from checkrein.policy_rego.embedded import DEADLINE_S
 from checkrein.policy_rego.engine_process import EngineProcess
 from checkrein.policy_rego.evaluation import load_into
@@ -97,7 +97,16 @@ async def check(folder: Path, *, deadline_s: float = DEADLINE_S) -> list[Finding
         if error.code != "policy_invalid":
             raise
         path = str(error.context.get("path", folder))
-        return [Finding(rule="bundle", path=path, line=1, column=1, message=str(error), advice="")]
+        return [
+            Finding(
+                rule="bundle",
+                path=path,
+                line=1,
+                column=1,
+                message=str(error).removeprefix("Policy bundle: "),
+                advice="",
+            )
+        ]
     engine = await EngineProcess.start()
     try:
         return await lint(bundle, engine, deadline_s=deadline_s, tests=True)
@@ -124,14 +133,15 @@ async def test(folder: Path, *, deadline_s: float = DEADLINE_S) -> TestReport:
         errors = [finding for finding in findings if finding.level == "error"]
         if errors:
             raise unusable(bundle.origin, errors)
-        _, modules = await parsed(bundle.tests, engine)
+        _, modules = await parsed({**bundle.modules, **bundle.tests}, engine)
     finally:
         engine.kill()
         await engine.close()
-    shared = {module.path: module.text for module in modules if not _tests_of(module)}
+    tests = [module for module in modules if module.is_test]
+    shared = {module.path: module.text for module in tests if not _tests_of(module)}
     results: list[TestResult] = []
     reports: list[dict[str, Any]] = []
-    for module in modules:
+    for module in tests:
         if _tests_of(module):
             found, report = await _run(bundle, module, shared, deadline_s)
             results += found
@@ -140,7 +150,7 @@ async def test(folder: Path, *, deadline_s: float = DEADLINE_S) -> TestReport:
         origin=bundle.origin,
         version=bundle.version,
         results=results,
-        coverage=_coverage(bundle, reports),
+        coverage=_coverage([m for m in modules if not m.is_test], reports),
     )
 
 
@@ -218,16 +228,20 @@ async def _report(engine: EngineProcess | None) -> dict[str, Any]:
     return json_object(str(reply.get("report")), op="policy.test")
 
 
-def _coverage(bundle: Bundle, reports: Sequence[dict[str, Any]]) -> list[Coverage]:
-    covered: dict[str, set[int]] = {path: set() for path in bundle.modules}
-    missed: dict[str, set[int]] = {path: set() for path in bundle.modules}
+def _coverage(modules: Sequence[Module], reports: Sequence[dict[str, Any]]) -> list[Coverage]:
+    covered: dict[str, set[int]] = {}
+    missed: dict[str, set[int]] = {}
     for report in reports:
         for file in report.get("files", []):
             path = str(file["path"])
-            if path in covered:
-                covered[path].update(file["covered"])
-                missed[path].update(file["not_covered"])
+            covered.setdefault(path, set()).update(file["covered"])
+            missed.setdefault(path, set()).update(file["not_covered"])
+    for module in modules:
+        if module.path not in covered and module.text != entrypoint():
+            # The engine does not report a file that it never reached: each rule counts by its line.
+            missed[module.path] = {int(rule.span["line"]) for rule in module.rules}
     return [
-        Coverage(path=path, covered=sorted(lines), missed=sorted(missed[path] - lines))
-        for path, lines in covered.items()
+        Coverage(path=path, covered=sorted(lines), missed=sorted(missed.get(path, set()) - lines))
+        for path in (module.path for module in modules)
+        if (lines := covered.get(path, set())) or path in missed
     ]

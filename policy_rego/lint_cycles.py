@@ -31,21 +31,23 @@ def cycle_findings(modules: Sequence[Module]) -> Iterator[Finding]:
         # At a rule of the author's: the entrypoint is part of a circle only through such a one.
         own = [path for path in circle if path[:-1] != ENTRYPOINT] or circle
         module, rule = places[own[0]]
-        yield module.finding(
-            rule.span,
-            "recursion",
-            _said(own, len(circle)),
-            "Rego has no recursion: iterate with `some`, `every` or walk. What lies below "
-            "checkrein.rules may not ask for data.checkrein.decision, its tests included.",
-        )
+        message, advice = _said(circle, own)
+        yield module.finding(rule.span, "recursion", message, advice)
 
 
-def _said(own: list[Path], size: int) -> str:
+def _said(circle: list[Path], own: list[Path]) -> tuple[str, str]:
     named = [".".join(path) for path in own[:NAMED]]
-    if size == 1:
-        return f"{named[0]} depends on itself."
-    rest = f" and {size - len(named)} more" if size > len(named) else ""
-    return f"{', '.join(named)}{rest} depend on each other."
+    if len(own) < len(circle):
+        return (
+            f"{named[0]} asks for the decision, which asks all that lies below checkrein.rules.",
+            "A rule judges by the input and data alone; tests of the decision belong in a package "
+            "such as checkrein.decision_test.",
+        )
+    advice = "Rego has no recursion: iterate with `some`, `every` or walk."
+    if len(circle) == 1:
+        return f"{named[0]} depends on itself.", advice
+    rest = f" and {len(own) - len(named)} more" if len(own) > len(named) else ""
+    return f"{', '.join(named)}{rest} depend on each other.", advice
 
 
 def _by_prefix(places: dict[Path, tuple[Module, Rule]]) -> dict[Path, set[Path]]:

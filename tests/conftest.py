@@ -48,9 +48,7 @@ def database_url(server_url: str) -> Iterator[str]:
             )
         )
         yield server_url.format(name=name)
-        connection.execute(
-            sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
-        )
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 @pytest.fixture

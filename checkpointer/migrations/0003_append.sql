@@ -72,13 +72,15 @@ BEGIN
     RETURN cause;
 END $$;
 
-CREATE FUNCTION step_effect(a attempts, id text, by_event text) RETURNS void
+CREATE FUNCTION step_effect(a attempts, p json, by_event text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE checkrein.effects SET status = checkrein.next_status('effect', status, by_event)
-    WHERE effect_id = id AND attempt_id = a.attempt_id;
+    WHERE effect_id = p ->> 'effect_id' AND action_id = p ->> 'action_id'
+      AND attempt_id = a.attempt_id;
     IF NOT FOUND THEN
-        PERFORM checkrein.refuse('CR004', format('there is no effect %s in this attempt', id));
+        PERFORM checkrein.refuse('CR004', format('action %s of this attempt has no effect %s',
+            p ->> 'action_id', p ->> 'effect_id'));
     END IF;
 END $$;
 
@@ -308,7 +310,7 @@ BEGIN
     ELSIF sent_under <> a.lease_fence THEN
         PERFORM checkrein.refuse('CR001', format('fence %s does not own the attempt', sent_under));
     END IF;
-    PERFORM checkrein.step_effect(a, id, 'executing');
+    PERFORM checkrein.step_effect(a, p, 'executing');
     UPDATE checkrein.effects SET fence = sent_under,
         from_version = p ->> 'from_version', to_version = p ->> 'to_version'
     WHERE effect_id = id AND fence < sent_under;
@@ -336,7 +338,7 @@ BEGIN
     ELSIF event IN ('committed', 'reconciled') AND said IS DISTINCT FROM 'COMMITTED' THEN
         PERFORM checkrein.refuse('CR002', format('an outcome %s makes no effect %s', said, event));
     END IF;
-    PERFORM checkrein.step_effect(a, id, event);
+    PERFORM checkrein.step_effect(a, p, event);
     UPDATE checkrein.effects SET outcome = p -> 'outcome',
         source = coalesce(p ->> 'source', CASE event WHEN 'committed' THEN 'executed'
                                                      WHEN 'refused' THEN 'executed' END)

@@ -46,7 +46,8 @@ def stop(json: Json = False) -> int:
     with Live("the embedded server to stop"):
         from checkrein import compose
 
-        ran = asyncio.run(compose.embedded_server.stopped(settings.home))
+        server = compose.embedded_server  # type: ignore[attr-defined] # not in its __all__
+        ran = bool(asyncio.run(server.stopped(settings.home)))
     if json:
         out_json({"home": str(settings.home), "stopped": ran})
     else:
@@ -62,29 +63,35 @@ def _settings() -> "Settings":
 
 
 def _state(*, migrating: bool) -> dict[str, Any]:
-    """Where the database is and how far its schema."""
     import asyncio
 
     settings = _settings()
-    with Live("Checkrein to load") as live:
-        from checkrein import compose
+    with Live("the database"):
+        return asyncio.run(database_state(settings, migrating=migrating))
 
-        async def found() -> dict[str, Any]:
-            live.waiting("the database")
-            database = await compose.database_of(settings)
-            act = compose.migrate.migrate if migrating else compose.migrate.state
-            schema = await act(database)
-            version = await compose.server.server_version(database)
-            return {
-                "embedded": database.embedded,
-                "where": str(settings.home / "postgres") if database.embedded else None,
-                **_login(database.login),
-                "postgres": f"{version // 10000}.{version % 10000}",
-                "applied": schema.applied,
-                "pending": schema.pending,
-            }
 
-        return asyncio.run(found())
+async def database_state(settings: "Settings", *, migrating: bool = False) -> dict[str, Any]:
+    """Where the database is and how far its schema, after migrating it where that is asked.
+
+    Raises:
+        StoreError: the database cannot be used.
+        EnvironmentFault: the embedded server cannot start.
+    """
+    from checkrein import compose
+
+    migrations = compose.migrate  # type: ignore[attr-defined] # not in its __all__
+    server = compose.server  # type: ignore[attr-defined] # not in its __all__
+    database = await compose.database_of(settings)
+    version = await server.server_version(database)
+    schema = await (migrations.migrate if migrating else migrations.state)(database)
+    return {
+        "embedded": database.embedded,
+        "where": str(settings.home / "postgres") if database.embedded else None,
+        **_login(database.login),
+        "postgres": f"{version // 10000}.{version % 10000}",
+        "applied": schema.applied,
+        "pending": schema.pending,
+    }
 
 
 def _login(conninfo: str) -> dict[str, Any]:

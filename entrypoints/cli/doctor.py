@@ -154,25 +154,19 @@ def _server(settings: "Settings") -> Part:
     """Connect to the database, starting the embedded one where it does not run."""
     where = "CHECKREIN_DATABASE_URL" if settings.database_url else f"{settings.home}/postgres"
     how = "`checkrein db migrate` brings it up to date; CHECKREIN_DATABASE_URL names another"
+    from checkrein.entrypoints.cli.database import database_state
+
     try:
-        version, pending = asyncio.run(_connected(settings))
+        state = asyncio.run(database_state(settings))
     except (CheckreinError, ImportError) as error:
         return Part("Postgres", True, False, None, "everything durable", how, str(error))
+    pending = f"{len(state['pending'])} migrations to apply" if state["pending"] else "up to date"
     return Part(
         "Postgres",
         needed=True,
         found=True,
-        version=version,
+        version=state["postgres"],
         use="everything durable",
         how=how,
-        detail=f"{where}; {f'{pending} migrations to apply' if pending else 'up to date'}",
+        detail=f"{where}; {pending}",
     )
-
-
-async def _connected(settings: "Settings") -> tuple[str, int]:
-    from checkrein import compose
-
-    database = await compose.database_of(settings)
-    version = await compose.server.server_version(database)
-    schema = await compose.migrate.state(database)
-    return f"{version // 10000}.{version % 10000}", len(schema.pending)

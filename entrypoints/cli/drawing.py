@@ -1,7 +1,5 @@
 """graph: the compiled graph as Mermaid, as it stands in the README."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from checkrein.entrypoints.cli.console import out, out_json
@@ -11,6 +9,8 @@ from checkrein.entrypoints.cli.opening import be_quiet
 from checkrein.entrypoints.cli.options import Json
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from langchain_core.runnables import RunnableConfig
 
     from checkrein.graph.state import GraphState
@@ -20,14 +20,11 @@ if TYPE_CHECKING:
 class _NoRuns:
     """A graph that is only drawn is never entered."""
 
-    @asynccontextmanager
-    async def enter(
+    def enter(
         self, state: "GraphState", config: "RunnableConfig"
-    ) -> "AsyncGenerator[Run, None]":
+    ) -> "AbstractAsyncContextManager[Run]":
         """Refuse."""
-        if state is not None:
-            raise NotImplementedError
-        yield
+        raise NotImplementedError
 
 
 def graph(json: Json = False) -> int:

@@ -137,7 +137,7 @@ def _since(event: "Event", began: datetime | None) -> str:
 
 
 def _told(event: "Event") -> str:
-    from checkrein.entrypoints.cli.story import told
+    from checkrein.entrypoints.cli.lines import told
 
     try:
         return short(told(event.read()), 160)

@@ -7,7 +7,7 @@ from checkrein.contracts.budget import Budget, BudgetLimits, BudgetLine
 from checkrein.contracts.event import BudgetSettled, Payload
 from checkrein.entrypoints.cli.console import short
 from checkrein.entrypoints.cli.live import Live
-from checkrein.entrypoints.cli.story import QUIET, told, waits_for
+from checkrein.entrypoints.cli.lines import QUIET, told, waits_for
 
 _WIDTH = 200
 

@@ -1,6 +1,6 @@
 """The test that matters most: SIGKILL at each durable boundary, recovery in another process.
 
-Each run writes one file behind an approval, with one read before it, and is killed at a named place.
+Each run reads one file, writes it behind an approval, and is killed at a named place.
 """
 
 import asyncio

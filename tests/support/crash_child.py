@@ -9,9 +9,8 @@ from checkrein.harness import Harness
 from checkrein.settings import Settings
 
 
-async def main(contract: Path) -> None:
+async def main(task: TaskContract) -> None:
     """Run to the end, with an approver who always says yes."""
-    task = TaskContract.model_validate_json(contract.read_bytes())
     async with Harness.open(settings=Settings.from_env()) as harness:
         report = await harness.run(task)
         while report.approvals:
@@ -21,4 +20,4 @@ async def main(contract: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1])))
+    asyncio.run(main(TaskContract.model_validate_json(Path(sys.argv[1]).read_bytes())))

@@ -1,4 +1,4 @@
-"""Small governed runs for tests: a folder, a script of turns, a policy, and the real everything else."""
+"""Small governed runs for tests: a folder, a script and a policy; everything else is real."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -93,7 +93,7 @@ async def opened(
 
 
 async def payloads(parts: Parts, attempt_id: str) -> list[Payload]:
-    """The attempt's payloads, after checking that its chain is whole and nothing is left reserved."""
+    """The attempt's payloads, after checking that its chain is whole."""
     events = await parts.events.read(attempt_id)
     position = await parts.records.position(attempt_id)
     assert check_chain(events, position.head_seq, position.head_hash) == []

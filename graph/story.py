@@ -1,0 +1,190 @@
+"""A trace as a story for people: when, who, what, one line each, in plain words.
+
+Whatever a model, a tool or a person wrote is shown as text; nothing in it can steer a terminal.
+"""
+
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from checkrein.contracts import event as e
+from checkrein.contracts.approval import Answer
+from checkrein.contracts.decision import Verdict
+from checkrein.contracts.effect import EffectStatus
+from checkrein.contracts.event import Event
+from checkrein.graph.facts import Fact, read_facts
+
+WIDTH = 110
+"""Characters of foreign text that one line shows."""
+
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Unicode categories that steer a terminal or hide: controls, formats, surrogates, separators."""
+
+Told = tuple[str, str]
+"""Who, and what."""
+
+_BOOKS = (e.BudgetReserved, e.BudgetSettled, e.ContextCompiled, e.IntentBound, e.TaskCreated)
+"""Facts that a story leaves out; the trace has them."""
+
+
+def story(events: Sequence[Event]) -> list[str]:
+    """Tell the events of one attempt, in order. Event ids stand in front, so that one can look."""
+    facts, unread = read_facts(events)
+    if not facts:
+        return ["(there is nothing to tell)"]
+    began = facts[0].at
+    lines: list[str] = []
+    previous: Fact | None = None
+    for fact in facts:
+        for who, what in _told(fact, previous):
+            passed = (fact.at - began).total_seconds()
+            lines.append(f"{fact.seq:>4}  {fact.at:%H:%M:%S}  +{passed:7.2f} s  {who:<9} {what}")
+        previous = fact
+    lines += [f"{fault.seq:>4}  (cannot be read: {plain(fault.problem)})" for fault in unread]
+    return lines
+
+
+def plain(text: object, width: int = WIDTH) -> str:
+    """Foreign text on one line: what a terminal would obey or hide is written as \\uXXXX."""
+    words = " ".join(str(text)[: 8 * width].split())
+    shown = "".join(
+        c if unicodedata.category(c) not in _UNSEEN else f"\\u{ord(c):04x}" for c in words
+    )
+    return shown if len(shown) <= width else shown[: width - 1] + "…"
+
+
+def _told(fact: Fact, previous: Fact | None) -> Iterator[Told]:
+    p = fact.payload
+    if isinstance(p, _BOOKS):
+        return
+    if isinstance(p, e.RunResumed) and p.how == "recover" and previous is not None:
+        silence = (fact.at - previous.at).total_seconds()
+        yield "", f"~~~ the process died here; another one recovered, {silence:.1f} s later ~~~"
+    yield _TELLERS[type(p)](p)
+
+
+def _started(p: e.AttemptStarted) -> Told:
+    contract = p.contract
+    return plain(contract.get("requested_by"), 40), f"asks: {plain(contract.get('goal'))}"
+
+
+def _responded(p: e.ModelResponded) -> Told:
+    usage = p.usage
+    return "model", (
+        f"answers in turn {p.turn} ({usage.input_tokens} tokens in, {usage.output_tokens} out); "
+        "its raw output is stored"
+    )
+
+
+def _proposed(p: e.ActionProposed) -> Told:
+    return "model", f"proposes {plain(p.action.capability)} on {plain(p.action.resource)}"
+
+
+def _decided(p: e.PolicyDecided) -> Told:
+    words = {
+        Verdict.ALLOW: "allows it",
+        Verdict.CONSTRAINED_ALLOW: "allows it, within limits",
+        Verdict.REQUIRE_APPROVAL: "wants a person to approve it",
+        Verdict.DENY: "denies it",
+    }
+    when = " (asked again right before it runs)" if p.phase == "dispatch" else ""
+    return "policy", f"{words[p.decision.decision]}: {p.decision.reason_code}{when}"
+
+
+def _prepared(p: e.ApprovalPrepared) -> Told:
+    request = p.approval
+    roles = " or ".join(plain(role, 40) for role in request.terms.roles)
+    return "harness", (
+        f"stores a request: may {plain(request.capability)} change {plain(request.resource)}? "
+        f"({roles} may answer)"
+    )
+
+
+def _answered(p: e.ApprovalDecided) -> Told:
+    word = "approves" if p.answer is Answer.APPROVE else "rejects"
+    proof = "signed in" if p.authenticated else "name asserted, not authenticated"
+    why = f": {plain(p.reason)}" if p.reason else ""
+    return plain(p.approver, 40), f"{word} as {plain(p.authority, 40)} ({proof}){why}"
+
+
+def _resumed(p: e.RunResumed) -> Told:
+    return "harness", f"goes on ({p.how}) as owner number {p.fence}"
+
+
+def _stale(p: e.ApprovalStale) -> Told:
+    return "harness", "APPROVAL_STALE: what was approved has changed since; nothing ran"
+
+
+def _reconciled(p: e.EffectReconciled) -> Told:
+    if p.outcome.status is EffectStatus.COMMITTED:
+        return "ledger", "looks at the target: the change is there; recorded as COMMITTED"
+    return "ledger", f"looks at the target: the effect is {p.outcome.status}"
+
+
+def _refused(p: e.EffectRefused) -> Told:
+    return "ledger", f"the target refused: {plain(p.outcome.message or p.outcome.error_type)}"
+
+
+def _unknown(p: e.EffectUnknown) -> Told:
+    return "ledger", f"nobody can say whether it happened: {plain(p.outcome.message)}"
+
+
+def _observed(p: e.Observed) -> Told:
+    seen = p.observation
+    why = f" ({plain(seen.diagnostics.error_type)})" if seen.diagnostics is not None else ""
+    return "harness", f"tells the model: {plain(seen.name)} is {seen.status}{why}"
+
+
+def _verified(p: e.VerificationFinished) -> Told:
+    checks = "; ".join(f"{check.status} {plain(check.name, 60)}" for check in p.result.checks)
+    more = "; the model gets another round" if p.repair else ""
+    return "verifier", f"{p.result.status}: {checks}{more}"
+
+
+def _ended(p: e.AttemptEnded) -> Told:
+    more = f": {plain(p.detail)}" if p.detail else ""
+    asks = " (a person must decide how to go on)" if p.needs_escalation else ""
+    return "harness", f"ends as {p.status}{more}{asks}"
+
+
+_TELLERS: dict[type[Any], Callable[[Any], Told]] = {
+    e.AttemptStarted: _started,
+    e.BudgetExhausted: lambda p: ("harness", f"the budget {p.budget} of {p.limit} is used up"),
+    e.ModelRequested: lambda p: ("harness", f"asks the model, turn {p.turn}"),
+    e.ModelResponded: _responded,
+    e.RetryScheduled: lambda p: ("harness", f"tries again in {p.delay_s:g} s ({p.error_type})"),
+    e.ActionProposed: _proposed,
+    e.PolicyDecided: _decided,
+    e.ApprovalPrepared: _prepared,
+    e.CheckpointSaved: lambda p: ("harness", "saves a checkpoint: from here it can go on safely"),
+    e.ApprovalRequested: lambda p: ("harness", f"offers the request to people: {p.approval_id}"),
+    e.Suspended: lambda p: ("harness", f"waits as {p.status}: {plain(p.reason)}"),
+    e.ApprovalDecided: _answered,
+    e.RunResumed: _resumed,
+    e.ApprovalGranted: lambda p: ("harness", "the approval still fits what would happen; spent"),
+    e.ApprovalStale: _stale,
+    e.EffectExecuting: lambda p: ("ledger", f"EXECUTING is durable; now {p.effect_id} is sent"),
+    e.EffectCommitted: lambda p: ("ledger", f"receipt: {p.effect_id} is COMMITTED"),
+    e.EffectRefused: _refused,
+    e.EffectUnknown: _unknown,
+    e.EffectReconciled: _reconciled,
+    e.EffectDenied: lambda p: ("ledger", f"stopped before it was sent: {plain(p.reason_code)}"),
+    e.ActionDeduplicated: lambda p: (
+        "ledger",
+        "action_deduplicated: it had happened already, so nothing is sent a second time",
+    ),
+    e.Observed: _observed,
+    e.QuestionAsked: lambda p: ("model", f"asks the person: {plain(p.question)}"),
+    e.UserAnswered: lambda p: (plain(p.by, 40), f"answers: {plain(p.text)}"),
+    e.TurnStopped: lambda p: ("model", f"stops without an action: {plain(p.why)}"),
+    e.CandidateSealed: lambda p: ("model", f"claims to be done: {plain(p.summary)}"),
+    e.VerificationStarted: lambda p: (
+        "verifier",
+        f"judges the sealed state {p.state_digest[7:19]}, in copies the model cannot reach",
+    ),
+    e.VerificationFinished: _verified,
+    e.CancelRequested: lambda p: (plain(p.by, 40), f"asks for the end: {plain(p.reason)}"),
+    e.PauseRequested: lambda p: (plain(p.by, 40), "asks for a pause"),
+    e.Cancelled: lambda p: ("harness", "everything is quiet"),
+    e.AttemptEnded: _ended,
+}
