@@ -3,7 +3,7 @@
 langgraph.json names `graph` and `auth` of this module.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -22,7 +22,7 @@ auth = make_auth()
 
 
 @asynccontextmanager
-async def graph(runtime: ServerRuntime[Any]) -> AsyncIterator[Graph]:
+async def graph(runtime: ServerRuntime[Any]) -> AsyncGenerator[Graph]:
     """Make the graph for one request of the server; the server brings the checkpointer.
 
     For a run, the database and the attempt's ports stay open as long as the run lasts. Reading

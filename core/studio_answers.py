@@ -1,6 +1,7 @@
 """What people's programs send as an answer, read into what a person said. Pure."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn, cast
 
 from checkrein.contracts.approval import Answer
@@ -29,11 +30,9 @@ def addressed(resume: Any, pending: str) -> Any:
         ConflictError: it answers another interrupt than the one that is pending.
         InputError: it answers several at once.
     """
-    if not isinstance(resume, dict) or not resume:
-        return resume
-    given = cast("dict[str, Any]", resume)
-    if not all(_INTERRUPT_ID.match(str(key)) for key in given):
-        return given
+    given = cast("dict[str, Any]", resume) if isinstance(resume, dict) else {}
+    if not given or not all(_INTERRUPT_ID.match(str(key)) for key in given):
+        return cast("Any", resume)
     if len(given) > 1:
         _refuse("Answer one interrupt at a time: the graph pauses for one undecided action.")
     if pending not in given:
@@ -55,19 +54,19 @@ def decision(value: Any) -> Spoken:
     if isinstance(value, dict) and "decisions" in value:
         value = cast("dict[str, Any]", value)["decisions"]
     if isinstance(value, list):
-        listed = cast("list[Any]", value)
+        listed = cast("Sequence[Any]", value)
         if len(listed) != 1:
             _refuse(f"There are {len(listed)} decisions; the graph asks for exactly one.")
         value = listed[0]
     if not isinstance(value, dict):
         _refuse("An approval is answered by a decision with a type.")
     given = cast("dict[str, Any]", value)
-    kind = given.get("type")
+    kind = str(given.get("type"))
+    if kind not in _APPROVE | _REJECT:
+        _refuse(f"A decision of the type {kind} is not on offer.")
     if kind in _APPROVE:
         return Spoken(Answer.APPROVE, "")
-    if kind in _REJECT:
-        return Spoken(Answer.REJECT, _reason(given))
-    _refuse(f"A decision of the type {kind!r} is not on offer.")
+    return Spoken(Answer.REJECT, _reason(given))
 
 
 def text(value: Any) -> str:

@@ -4,8 +4,9 @@ The thread's metadata names the tenant. Nobody can change it: it is written when
 and updates are refused.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Any, cast
 
 from langgraph_sdk import Auth
 
@@ -94,10 +95,11 @@ async def read_assistants(
 async def create_run(*, ctx: Auth.types.AuthContext, value: Auth.types.RunsCreate) -> Filter:
     """Refuse what leads around the graph; record an answer; let the rest begin."""
     person = _person(ctx)
+    asked = cast("dict[str, Any]", value)
     with _as_http():
-        await check(value)
+        await check(asked)
         async with composed(Settings.from_env()) as parts:
-            await allow(parts, value, person)
+            await allow(parts, asked, person)
     value.setdefault("metadata", {})[TENANT] = person.tenant
     return {TENANT: person.tenant}
 
@@ -110,7 +112,7 @@ def _person(ctx: Auth.types.AuthContext) -> Person:
 
 
 @contextmanager
-def _as_http() -> Iterator[None]:
+def _as_http() -> Generator[None]:
     """Errors of ours as HTTP statuses, with their message."""
     try:
         yield

@@ -14,7 +14,7 @@ from checkrein.compose import Parts
 from checkrein.contracts.approval import ApprovalStatus
 from checkrein.errors import ConflictError, InputError
 from checkrein.graph.approvals import answer_approval
-from checkrein.nodes.waiting import undecided, waiting_for
+from checkrein.nodes.waiting import waiting_for
 from checkrein.ports.records import Position
 from checkrein.studio_answers import addressed, decision, text
 from checkrein.studio_people import Person
@@ -39,7 +39,8 @@ async def look(thread_id: str) -> Thread | None:
             found = await client.threads.get(thread_id)
         except NotFoundError:
             return None
-    raised = [one for several in found["interrupts"].values() for one in several]
+    # A thread that never ran has no such key, whatever the type says.
+    raised = [one for several in (found.get("interrupts") or {}).values() for one in several]
     return Thread(found["status"] == "busy", cast("list[Mapping[str, Any]]", raised))
 
 
@@ -50,13 +51,13 @@ async def head(thread_id: str) -> str | None:
     return state["checkpoint"].get("checkpoint_id")
 
 
-async def check(value: Auth.types.RunsCreate) -> None:
+async def check(value: dict[str, Any]) -> None:
     """Refuse whatever leads around the graph's own order, whoever asks for it.
 
     Raises:
         HTTPException: 403, with what to do instead.
     """
-    kwargs = value["kwargs"]
+    kwargs: dict[str, Any] = value["kwargs"]
     command: dict[str, Any] = kwargs.get("command") or {}
     for name in ("goto", "update"):
         if command.get(name):
@@ -83,14 +84,14 @@ async def check(value: Auth.types.RunsCreate) -> None:
         _forbid("Going back to an earlier checkpoint is refused", "leave `checkpoint_id` out")
 
 
-async def allow(parts: Parts, value: Auth.types.RunsCreate, person: Person) -> None:
+async def allow(parts: Parts, value: dict[str, Any], person: Person) -> None:
     """Let a run begin: a new attempt, an answer, or going on after a crash.
 
     Raises:
         ConflictError: the attempt has ended, is being worked on, or waits for something else.
         InputError: the answer cannot be read, or the person may not give it.
     """
-    kwargs = value["kwargs"]
+    kwargs: dict[str, Any] = value["kwargs"]
     attempt_id = str(value["thread_id"])
     thread = await look(attempt_id)
     if thread is not None and thread.busy:
@@ -167,9 +168,7 @@ async def _decide(
     request, _ = await parts.records.approval(approval_id)
     if request.attempt_id != attempt_id:
         _conflict(f"The request shown belongs to attempt {request.attempt_id}.", "out_of_date")
-    if any(
-        s.approval and s.approval.status is ApprovalStatus.PREPARED for s in undecided(position)
-    ):
+    if request.status is ApprovalStatus.PREPARED:
         # The owner died after it had saved and before it had published.
         await parts.front_door.sweep()
     await answer_approval(

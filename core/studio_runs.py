@@ -5,10 +5,10 @@ lease and gives it back.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.callbacks import GraphCallbackHandler, GraphInterruptEvent
@@ -51,7 +51,7 @@ class ServerRuns:
         self._taken_up = False
 
     @asynccontextmanager
-    async def enter(self, state: GraphState, config: RunnableConfig) -> AsyncIterator[Run]:
+    async def enter(self, state: GraphState, config: RunnableConfig) -> AsyncGenerator[Run]:
         """Own the attempt of this thread while one node runs.
 
         Raises:
@@ -59,7 +59,7 @@ class ServerRuns:
             ConflictError: the attempt has ended.
             InputError: it does not exist, and cannot be created.
         """
-        opened = self._opened or await self._open(str(config["configurable"]["thread_id"]), state)
+        opened = self._opened or await self._open(_thread_of(config), state)
         self._opened = opened
         async with self._held(opened) as run:
             await self._take_up(run)
@@ -84,7 +84,7 @@ class ServerRuns:
             await run.reach("after_publishing")
 
     @asynccontextmanager
-    async def _held(self, opened: _Opened) -> AsyncIterator[Run]:
+    async def _held(self, opened: _Opened) -> AsyncGenerator[Run]:
         async with self._door.leases.hold(opened.attempt_id, wait_s=LEASE_WAIT_S) as lease:
             yield Run(opened.ports, opened.contract, lease)
 
@@ -131,7 +131,7 @@ class ServerRuns:
             )
         if self._taken_up:
             return
-        how = "resume" if status.is_suspended else "recover"
+        how: Literal["resume", "recover"] = "resume" if status.is_suspended else "recover"
         await run.record(RunResumed(how=how, fence=run.lease.fence))
         self._taken_up = True
         await run.reach("in_recover")
@@ -148,6 +148,11 @@ class Publisher(GraphCallbackHandler):
     async def on_interrupt(self, event: GraphInterruptEvent) -> None:
         """Publish. A crash before it is covered by `FrontDoor.sweep`."""
         await self._runs.publish(event.interrupts[0].id if event.interrupts else None)
+
+
+def _thread_of(config: RunnableConfig) -> str:
+    """The thread's id, which is the attempt's. The server sets it, whatever a client sends."""
+    return str(config.get("configurable", {})["thread_id"])
 
 
 def _ended(position: Position) -> bool:
@@ -167,10 +172,6 @@ async def _exists(door: FrontDoor, attempt_id: str) -> bool:
 class NoRuns:
     """For graphs that are only looked at."""
 
-    @asynccontextmanager
-    async def enter(self, state: GraphState, config: RunnableConfig) -> AsyncIterator[Run]:
+    def enter(self, state: GraphState, config: RunnableConfig) -> AbstractAsyncContextManager[Run]:
         """No node of such a graph runs."""
-        raise ConflictError(
-            "This graph was made to be looked at, not to be run.", op="studio.enter"
-        )
-        yield  # pragma: no cover
+        raise ConflictError("This graph was made to be looked at, not to run.", op="studio.enter")

@@ -76,4 +76,4 @@ def _step(name: str, node: Node, runs: Runs) -> _Step:
 
 def mermaid(graph: Graph) -> str:
     """The compiled graph as Mermaid text, as it stands in the README."""
-    return graph.get_graph().draw_mermaid()
+    return graph.get_graph().draw_mermaid(with_styles=False)

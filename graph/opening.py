@@ -1,6 +1,6 @@
 """Opening an attempt: its first events, and the ports that its nodes reach."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
@@ -42,7 +42,7 @@ async def created(
     *,
     task_id: str | None = None,
     number: int = 1,
-) -> AsyncIterator[Ports]:
+) -> AsyncGenerator[Ports]:
     """Store a new task with its first attempt, or attempt `number` of a task, and keep it open.
 
     Raises:
@@ -70,7 +70,7 @@ async def created(
 @asynccontextmanager
 async def reopened(
     events: EventStore, records: Records, opener: Opener, attempt_id: str
-) -> AsyncIterator[tuple[TaskContract, Ports]]:
+) -> AsyncGenerator[tuple[TaskContract, Ports]]:
     """Open what a stored attempt needs; changes nothing."""
     contract = await events.contract(attempt_id)
     workspace = (await records.position(attempt_id)).attempt.workspace_ref

@@ -1,4 +1,4 @@
-"""What all tests share: one embedded Postgres, and a fresh database for each test that wants one."""
+"""What all tests share: one embedded Postgres, and a fresh database for each test."""
 
 import asyncio
 import os

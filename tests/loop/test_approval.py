@@ -7,7 +7,6 @@ import loops
 import pytest
 
 from checkrein.contracts.attempt import AttemptStatus
-from checkrein.contracts.event import Observed
 from checkrein.errors import BusyError, ConflictError, InputError
 from checkrein.settings import Settings
 

@@ -10,6 +10,7 @@ from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.budget import Budget
 from checkrein.contracts.event import Observed
 from checkrein.errors import ConflictError
+from checkrein.graph.report import Report
 from checkrein.settings import Settings
 
 WRITE = loops.says("", loops.call("workspace.write_file", path="a.txt", content="two\n"))
@@ -17,19 +18,17 @@ FAILS = [{"command": {"argv": ["grep", "-q", "two", "a.txt"]}}]
 LOOK = loops.says("", loops.call("workspace.read", path="a.txt"))
 
 
-async def run(
-    folder: Path, settings: Settings, turns: list[loops.Turn], **fields: Any
-) -> tuple[loops.Harness, Any]:
+async def run(folder: Path, settings: Settings, turns: list[loops.Turn], **fields: Any) -> Report:
     """Run to the first pause or the end."""
     async with loops.opened(settings) as (harness, _):
-        return harness, await harness.run(loops.contract(folder, turns, **fields))
+        return await harness.run(loops.contract(folder, turns, **fields))
 
 
 @pytest.mark.shows(32, 33, 204, 208)
 async def test_a_claim_without_proof_fails_verification(tmp_path: Path, settings: Settings) -> None:
     """Protects: "all tests pass" is a claim; the harness's own checks decide."""
     budgets = {"repairs": 0}
-    _, report = await run(
+    report = await run(
         tmp_path, settings, [loops.says("Fixed, all tests pass.")], success=FAILS, budgets=budgets
     )
     assert report.status is AttemptStatus.FAILED_VERIFICATION
@@ -55,7 +54,7 @@ async def test_a_repair_round_gets_the_gaps(tmp_path: Path, settings: Settings) 
 async def test_repairs_end_when_their_budget_does(tmp_path: Path, settings: Settings) -> None:
     """Protects: a model that never mends it does not go on for ever."""
     turns = [loops.says(f"Done {n}.") for n in range(3)]
-    _, report = await run(tmp_path, settings, turns, success=FAILS, budgets={"repairs": 2})
+    report = await run(tmp_path, settings, turns, success=FAILS, budgets={"repairs": 2})
     assert report.status is AttemptStatus.FAILED_VERIFICATION
     assert report.budgets[Budget.REPAIRS].spent == 2
 
@@ -64,7 +63,7 @@ async def test_repairs_end_when_their_budget_does(tmp_path: Path, settings: Sett
 async def test_changing_the_tests_fails_verification(tmp_path: Path, settings: Settings) -> None:
     """Protects: even where the policy lets the model change the tests, the gate does not."""
     turn = loops.says("", loops.call("workspace.write_file", path="tests/t.py", content=""))
-    _, report = await run(
+    report = await run(
         tmp_path,
         settings,
         [turn, loops.DONE],
@@ -74,6 +73,7 @@ async def test_changing_the_tests_fails_verification(tmp_path: Path, settings: S
     )
     assert report.effects == {"COMMITTED": 1}
     assert report.status is AttemptStatus.FAILED_VERIFICATION
+    assert report.verification is not None
     assert any("tests/t.py" in gap for gap in report.verification.gaps)
 
 
@@ -118,19 +118,19 @@ async def test_a_question_waits_for_its_answer(tmp_path: Path, settings: Setting
 @pytest.mark.shows(32)
 async def test_silence_stops_the_turn(tmp_path: Path, settings: Settings) -> None:
     """Protects: a model that says nothing has not succeeded."""
-    _, report = await run(tmp_path, settings, [loops.says("")])
+    report = await run(tmp_path, settings, [loops.says("")])
     assert report.status is AttemptStatus.TURN_STOPPED
 
 
 async def test_a_script_that_ends_is_a_model_error(tmp_path: Path, settings: Settings) -> None:
     """Protects: what the model cannot give ends the run by its own name, not as a crash."""
-    _, report = await run(tmp_path, settings, [LOOK])
+    report = await run(tmp_path, settings, [LOOK])
     assert report.status is AttemptStatus.MODEL_ERROR
 
 
 async def test_turns_left_over_are_warned_of(tmp_path: Path, settings: Settings) -> None:
     """Protects: a script that was not used up says that the test is not what it seems."""
-    _, report = await run(tmp_path, settings, [loops.DONE, LOOK])
+    report = await run(tmp_path, settings, [loops.DONE, LOOK])
     assert report.status is AttemptStatus.CANDIDATE_VERIFIED
     assert len(report.warnings) == 1
 
@@ -162,7 +162,7 @@ async def test_denials_alone_end_blocked(tmp_path: Path, settings: Settings) -> 
         loops.says("", loops.call("workspace.write_file", path=".env", content=str(n)))
         for n in range(3)
     ]
-    _, report = await run(tmp_path, settings, turns, policy=None)
+    report = await run(tmp_path, settings, turns, policy=None)
     assert report.status is AttemptStatus.POLICY_BLOCKED
     assert report.effects == {}
 
@@ -172,7 +172,7 @@ async def test_denials_alone_end_blocked(tmp_path: Path, settings: Settings) -> 
 async def test_a_spent_budget_suspends(budget: str, tmp_path: Path, settings: Settings) -> None:
     """Protects: no budget is overdrawn; the one that stopped the run is named."""
     least = {"steps": 1, "tool_calls": 1, "model_tokens": 300}[budget]
-    _, report = await run(tmp_path, settings, [LOOK, LOOK, loops.DONE], budgets={budget: least})
+    report = await run(tmp_path, settings, [LOOK, LOOK, loops.DONE], budgets={budget: least})
     assert report.status is AttemptStatus.BUDGET_EXHAUSTED
     assert budget in (report.waiting_for or "")
     line = report.budgets[Budget(budget)]
@@ -215,7 +215,7 @@ async def test_strange_text_is_kept_and_judged(
     text: str, tmp_path: Path, settings: Settings
 ) -> None:
     """Protects: what a model writes is stored as it is, and cannot break the store."""
-    _, report = await run(tmp_path, settings, [loops.says(text)])
+    report = await run(tmp_path, settings, [loops.says(text)])
     assert report.status is AttemptStatus.CANDIDATE_VERIFIED
 
 

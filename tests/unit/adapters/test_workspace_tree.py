@@ -12,6 +12,7 @@ import pytest
 from checkrein.adapters.workspace import FolderWorkspace
 from checkrein.adapters.workspace_paths import GuardedFolder
 from checkrein.adapters.workspace_tree import HashCache, digest_of_entries, entries
+from checkrein.contracts.codec import digest as digest_of_bytes
 from checkrein.errors import EnvironmentFault
 
 
@@ -76,6 +77,19 @@ async def test_changes_within_one_clock_tick_are_seen(
         (source / "notes.txt").write_bytes(f"{n:05}".encode())
         seen.add(await workspace.digest())
     assert len(seen) == 50
+
+
+async def test_a_hash_is_kept_only_of_a_file_that_has_settled(source: Path) -> None:
+    """Protects against coarse clocks: a file changed just now may change again under its stamp."""
+    hashes, path = HashCache(), source / "notes.txt"
+    path.write_bytes(b"fresh")
+    with path.open("rb") as stream:
+        hashes.of(stream.fileno())
+        assert hashes.known(path.stat()) is None
+        await asyncio.sleep(0.06)
+        stream.seek(0)
+        assert hashes.of(stream.fileno()) == digest_of_bytes(b"fresh")
+    assert hashes.known(path.stat()) == digest_of_bytes(b"fresh")
 
 
 async def test_git_and_half_written_files_are_left_out(
