@@ -2,15 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import LiteralString
 
-import psycopg
 from psycopg import AsyncConnection
+from psycopg.rows import DictRow, dict_row
 
 from checkrein.checkpointer.faults import translating
-from checkrein.checkpointer.pool import Pool
+from checkrein.checkpointer.pool import Session
+from checkrein.checkpointer.records import PostgresRecords
 from checkrein.checkpointer.server import Database
+from checkrein.checkpointer.store import Observer, PostgresEventStore
 from checkrein.contracts.ids import new_owner_id
 from checkrein.errors import BusyError, CheckreinError
 
@@ -24,63 +27,85 @@ WHERE attempt_id = %s AND lease_owner IS NOT NULL AND lease_until <= checkrein.n
 
 
 class PostgresLease:
-    """ports.leases.Lease: a fence and the row that proves it."""
+    """ports.leases.Lease: a fence, and the session whose advisory lock stands behind it."""
 
-    def __init__(self, pool: Pool, attempt_id: str, fence: int) -> None:
-        self._pool = pool
+    def __init__(
+        self,
+        connection: AsyncConnection[DictRow],
+        attempt_id: str,
+        fence: int,
+        observer: Observer | None,
+    ) -> None:
+        self._connection = connection
         self.attempt_id = attempt_id
         self.fence = fence
+        session = Session(connection)
+        self.events = PostgresEventStore(session, observer)
+        self.records = PostgresRecords(session)
 
     async def still_owner(self) -> bool:
         """See the port."""
-        async with translating("lease.still_owner"), self._pool.connection() as connection:
-            row = await (
-                await connection.execute(
-                    "SELECT checkrein.owns(%s, %s) AS mine", (self.attempt_id, self.fence)
-                )
-            ).fetchone()
-        return bool(row and row["mine"])
+        return bool(await self.asks("SELECT checkrein.owns(%s, %s) AS said"))
+
+    async def beat(self, ttl: timedelta) -> bool:
+        """Live on for another `ttl`; False where another owner has taken over."""
+        return bool(await self.asks("SELECT checkrein.beat(%s, %s, %s) AS said", ttl))
+
+    async def release(self) -> None:
+        """Give the attempt back. A session that is lost has given it back already."""
+        if not self._connection.closed and not self._connection.broken:
+            await self.asks("SELECT checkrein.release(%s, %s) AS said")
+
+    async def asks(self, question: LiteralString, *more: object) -> object:
+        """One value about this attempt and fence."""
+        async with translating("lease.ask"):
+            cursor = await self._connection.execute(question, (self.attempt_id, self.fence, *more))
+            row = await cursor.fetchone()
+        return None if row is None else row["said"]
 
 
 class PostgresLeases:
     """ports.leases.Leases. `ttl_s` is given in seconds; tests shorten it."""
 
-    def __init__(self, database: Database, pool: Pool, ttl_s: float = TTL_S) -> None:
+    def __init__(
+        self, database: Database, ttl_s: float = TTL_S, observer: Observer | None = None
+    ) -> None:
         self._database = database
-        self._pool = pool
         self._ttl = timedelta(seconds=ttl_s)
+        self._observer = observer
 
     @asynccontextmanager
     async def hold(self, attempt_id: str, *, wait_s: float = 0.0) -> AsyncIterator[PostgresLease]:
         """See the port."""
         async with translating("lease.hold"):
-            connection = await AsyncConnection.connect(self._database.app, autocommit=True)
+            connection = await AsyncConnection[DictRow].connect(
+                self._database.app, autocommit=True, prepare_threshold=0, row_factory=dict_row
+            )
         async with connection:
             fence = await self._taken(connection, attempt_id, wait_s)
-            heart = asyncio.create_task(self._beat(connection, attempt_id, fence))
+            lease = PostgresLease(connection, attempt_id, fence, self._observer)
+            heart = asyncio.create_task(self._beat(lease))
             try:
-                yield PostgresLease(self._pool, attempt_id, fence)
+                yield lease
             finally:
                 heart.cancel()
                 await asyncio.gather(heart, return_exceptions=True)
-                # A connection that was cut holds nothing any more: there is nothing to give back.
-                with suppress(psycopg.OperationalError):
-                    await connection.execute(
-                        "SELECT checkrein.release(%s, %s)", (attempt_id, fence)
-                    )
+                await lease.release()
 
-    async def _taken(self, connection: AsyncConnection, attempt_id: str, wait_s: float) -> int:
+    async def _taken(
+        self, connection: AsyncConnection[DictRow], attempt_id: str, wait_s: float
+    ) -> int:
         deadline = asyncio.get_running_loop().time() + wait_s
         while True:
             async with translating("lease.take"):
                 row = await (
                     await connection.execute(
-                        "SELECT checkrein.take_lease(%s, %s, %s)",
+                        "SELECT checkrein.take_lease(%s, %s, %s) AS fence",
                         (attempt_id, new_owner_id(), self._ttl),
                     )
                 ).fetchone()
-            if row is not None and row[0] is not None:
-                return int(row[0])
+            if row is not None and row["fence"] is not None:
+                return int(row["fence"])
             if await self._ended_frozen_owner(attempt_id):
                 continue
             if asyncio.get_running_loop().time() >= deadline:
@@ -104,17 +129,12 @@ class PostgresLeases:
             await connection.execute("SELECT pg_terminate_backend(%s, 5000)", (row[0],))
         return True
 
-    async def _beat(self, connection: AsyncConnection, attempt_id: str, fence: int) -> None:
+    async def _beat(self, lease: PostgresLease) -> None:
         """Keep the lease alive. When it is lost this ends; the next write says so by itself."""
         while True:
             await asyncio.sleep(self._ttl.total_seconds() / 3)
             try:
-                row = await (
-                    await connection.execute(
-                        "SELECT checkrein.beat(%s, %s, %s)", (attempt_id, fence, self._ttl)
-                    )
-                ).fetchone()
-            except (psycopg.Error, CheckreinError):
-                return
-            if row is None or not row[0]:
+                if not await lease.beat(self._ttl):
+                    return
+            except CheckreinError:
                 return

@@ -1,7 +1,8 @@
 """Connections: one pool for the store, and LangGraph's saver over one of its own."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
 
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -13,6 +14,26 @@ from checkrein.checkpointer.faults import translating
 from checkrein.checkpointer.server import Database
 
 Pool = AsyncConnectionPool[AsyncConnection[DictRow]]
+
+
+class Connections(Protocol):
+    """Where a store gets its connection from: a pool, or one session."""
+
+    def connection(self) -> AbstractAsyncContextManager[AsyncConnection[DictRow]]:
+        """A connection for one statement."""
+        ...
+
+
+class Session:
+    """One connection that one owner keeps; concurrent statements wait for each other."""
+
+    def __init__(self, connection: AsyncConnection[DictRow]) -> None:
+        self._connection = connection
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[AsyncConnection[DictRow]]:
+        """The connection itself."""
+        yield self._connection
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from typing import Any
 from psycopg.rows import DictRow
 
 from checkrein.checkpointer.faults import translating
-from checkrein.checkpointer.pool import Pool
+from checkrein.checkpointer.pool import Connections
 from checkrein.contracts.action import Action
 from checkrein.contracts.approval import ApprovalGrant, ApprovalRequest
 from checkrein.contracts.attempt import Attempt
@@ -33,10 +33,10 @@ def _queries() -> Mapping[str, str]:
 
 
 class PostgresRecords:
-    """ports.records.Records over a pool."""
+    """ports.records.Records over a pool, or over an owner's session."""
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+    def __init__(self, connections: Connections) -> None:
+        self._pool = connections
 
     async def position(self, attempt_id: str) -> Position:
         """See the port."""
@@ -46,7 +46,7 @@ class PostgresRecords:
             ).fetchone()
         if row is None or row["p"] is None:
             raise _no_attempt(attempt_id, "records.position")
-        return _position(row["p"])
+        return position_from(row["p"])
 
     async def history(self, attempt_id: str, *, before: int, limit: int) -> list[TurnRecord]:
         """See the port."""
@@ -114,11 +114,6 @@ class PostgresRecords:
         rows = await self._rows("effects", attempt=attempt_id)
         return [Effect.model_validate(row["effect"]) for row in rows]
 
-    async def effect_at(self, tenant: str, resource: str, key: str) -> Effect | None:
-        """See the port."""
-        rows = await self._rows("effect_at", tenant=tenant, resource=resource, key=key)
-        return Effect.model_validate(rows[0]["effect"]) if rows else None
-
     async def repeats(self, attempt_id: str, action: Action) -> bool:
         """See the port."""
         rows = await self._rows(
@@ -156,7 +151,8 @@ class PostgresRecords:
             return await (await connection.execute(_queries()[query], values)).fetchall()
 
 
-def _position(p: dict[str, Any]) -> Position:
+def position_from(p: dict[str, Any]) -> Position:
+    """Read what checkrein.position_of returns."""
     attempt = p["body"] | {"status": p["status"], "started_at": p["started_at"]}
     return Position.model_validate(
         {key: value for key, value in p.items() if key not in {"body", "status", "started_at"}}

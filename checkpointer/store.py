@@ -2,15 +2,18 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from checkrein.checkpointer.faults import translating
-from checkrein.checkpointer.pool import Pool
+from checkrein.checkpointer.pool import Connections
+from checkrein.checkpointer.records import position_from
 from checkrein.contracts.codec import to_text
 from checkrein.contracts.event import Event, Payload
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError, IntegrityError
+from checkrein.ports.records import Position
 
-_APPEND = "SELECT checkrein.append(%s, %s, %s, %s, %s)"
+_APPEND = "SELECT checkrein.append(%s, %s, %s, %s, %s, %s) AS p"
 _START = "SELECT checkrein.start(%s, %s)"
 _READ = """
 SELECT attempt_id, seq, cause_seq, type, at, payload,
@@ -25,11 +28,11 @@ Observer = Callable[[str, Payload], None]
 
 
 class PostgresEventStore:
-    """ports.event_store.EventStore over a pool."""
+    """ports.event_store.EventStore over a pool, or over an owner's session."""
 
-    def __init__(self, pool: Pool, observer: Observer | None = None) -> None:
-        self._pool = pool
-        self._observer = observer
+    def __init__(self, connections: Connections, observer: Observer | None = None) -> None:
+        self._pool = connections
+        self.observer = observer
 
     async def start(self, payloads: Sequence[Payload]) -> None:
         """See the port."""
@@ -46,14 +49,37 @@ class PostgresEventStore:
         blobs: Sequence[bytes] = (),
     ) -> None:
         """See the port."""
-        if not payloads:
-            return
+        if payloads:
+            await self._append(attempt_id, payloads, fence, blobs, look=False)
+
+    async def append_and_look(
+        self,
+        attempt_id: str,
+        payloads: Sequence[Payload],
+        *,
+        fence: int,
+        blobs: Sequence[bytes] = (),
+    ) -> Position:
+        """See the port."""
+        return position_from(await self._append(attempt_id, payloads, fence, blobs, look=True))
+
+    async def _append(
+        self,
+        attempt_id: str,
+        payloads: Sequence[Payload],
+        fence: int | None,
+        blobs: Sequence[bytes],
+        *,
+        look: bool,
+    ) -> Any:
         kinds, texts = _split(payloads)
+        given = (attempt_id, fence, kinds, texts, list(blobs), look)
         async with translating("store.append"), self._pool.connection() as connection:
-            await connection.execute(_APPEND, (attempt_id, fence, kinds, texts, list(blobs)))
-        if self._observer is not None:
+            row = await (await connection.execute(_APPEND, given)).fetchone()
+        if self.observer is not None:
             for payload in payloads:
-                self._observer(attempt_id, payload)
+                self.observer(attempt_id, payload)
+        return None if row is None else row["p"]
 
     async def read(self, attempt_id: str, *, after: int = 0, limit: int = 10_000) -> list[Event]:
         """See the port."""

@@ -105,12 +105,10 @@ async def composed(
         opener = _Opener(
             settings,
             given or Given(),
-            events,
-            records,
             artifacts,
             failpoints=from_text(settings.failpoint),
         )
-        leases = PostgresLeases(database, connections, lease_ttl_s)
+        leases = PostgresLeases(database, lease_ttl_s, observer)
         door = FrontDoor(events, records, leases, opener, saver, settings.durability)
         yield Parts(settings, database, door, events, records, artifacts)
 
@@ -121,8 +119,6 @@ class _Opener:
 
     settings: Settings
     given: Given
-    events: PostgresEventStore
-    records: PostgresRecords
     artifacts: FolderArtifactStore
     failpoints: Failpoints
 
@@ -164,8 +160,6 @@ class _Opener:
         policy = await self._policy(contract)
         try:
             yield Ports(
-                events=self.events,
-                records=self.records,
                 policy=policy,
                 model=model,
                 capabilities=capabilities,

@@ -5,8 +5,13 @@ lease and gives it back.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+)
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -15,7 +20,7 @@ from langgraph.callbacks import GraphCallbackHandler, GraphInterruptEvent
 
 from checkrein.contracts.event import RunResumed
 from checkrein.contracts.task import TaskContract
-from checkrein.errors import ConflictError, InputError
+from checkrein.errors import CheckreinError, ConflictError, InputError
 from checkrein.graph.lifecycle import FrontDoor
 from checkrein.graph.opening import created, reopened
 from checkrein.graph.publication import publish
@@ -29,6 +34,27 @@ from checkrein.studio_tasks import read_task
 
 LEASE_WAIT_S = 5.0
 """How long a node waits for another owner to let go, seconds: long enough for a sweep."""
+
+
+class StudioRunError(CheckreinError, RuntimeError):
+    """Why a run failed. LangGraph's server hides what errors say, save for a few classes."""
+
+    code = "run_failed"
+
+
+@contextmanager
+def shown() -> Generator[None]:
+    """Let people read errors of ours. Interrupts are none of them, and pass."""
+    try:
+        yield
+    except CheckreinError as error:
+        raise StudioRunError(
+            str(error),
+            op=error.op,
+            code=error.code,
+            retryable=error.retryable,
+            context=error.context,
+        ) from error
 
 
 class _Opened(NamedTuple):
@@ -55,33 +81,37 @@ class ServerRuns:
         """Own the attempt of this thread while one node runs.
 
         Raises:
-            BusyError: another owner works on it, and went on working.
-            ConflictError: the attempt has ended.
-            InputError: it does not exist, and cannot be created.
+            StudioRunError: another owner works on it, it has ended, or it does not exist and
+                cannot be created; or the node failed.
         """
-        opened = self._opened or await self._open(_thread_of(config), state)
-        self._opened = opened
-        async with self._held(opened) as run:
-            await self._take_up(run)
-            yield run
+        with shown():
+            opened = self._opened or await self._open(_thread_of(config), state)
+            self._opened = opened
+            async with self._held(opened) as run:
+                await self._take_up(run)
+                yield run
 
     async def publish(self, interrupt_id: str | None) -> None:
         """Put on offer what the graph, now saved, waits for; or end what a person cancelled."""
         if self._opened is None:
             return
-        async with self._held(self._opened) as run:
-            await run.reach("after_checkpoint")
-            suspended = await publish(
-                self._door.events,
-                self._door.records,
-                run.attempt_id,
-                fence=run.lease.fence,
-                interrupt_id=interrupt_id,
-            )
-            position = await run.position()
-            if not suspended and position.cancel_reason is not None and not _ended(position):
-                await cancel(run, position)
-            await run.reach("after_publishing")
+        with shown():
+            async with self._held(self._opened) as run:
+                await self._publish(run, interrupt_id)
+
+    async def _publish(self, run: Run, interrupt_id: str | None) -> None:
+        await run.reach("after_checkpoint")
+        suspended = await publish(
+            self._door.events,
+            self._door.records,
+            run.attempt_id,
+            fence=run.lease.fence,
+            interrupt_id=interrupt_id,
+        )
+        position = await run.position()
+        if not suspended and position.cancel_reason is not None and not _ended(position):
+            await cancel(run, position)
+        await run.reach("after_publishing")
 
     @asynccontextmanager
     async def _held(self, opened: _Opened) -> AsyncGenerator[Run]:

@@ -13,7 +13,8 @@ from typing import cast
 from pydantic import ValidationError
 
 from checkrein.contracts.codec import Frozen
-from checkrein.contracts.event import Event, check_chain
+from checkrein.contracts.event import GENESIS, Event, check_chain
+from checkrein.contracts.evidence import ChainHead
 from checkrein.errors import CheckreinError
 from checkrein.graph import evidence_files as files
 from checkrein.graph.evidence_folder import (
@@ -63,9 +64,13 @@ def _told(folder: Path, manifest: files.Manifest) -> Iterator[Finding]:
     if isinstance(trace, Finding):
         yield trace
         return
-    chain = check_chain(trace, manifest.head.seq, manifest.head.hash)
+    end = ChainHead(seq=len(trace), hash=trace[-1].hash if trace else GENESIS)
+    chain = check_chain(trace, end.seq, end.hash)
     for gap in chain:
         yield _at(gap.seq, "chain", gap.problem)
+    if manifest.head != end:
+        problem = f"its head is not the end of {files.EVENTS}: that was cut, or the head edited"
+        yield finding(files.MANIFEST, "chain", problem)
     for fault in grade(trace):
         yield _at(fault.seq, fault.rule, fault.problem)
     facts, unread = read_facts(trace)

@@ -10,6 +10,10 @@ from pydantic import ValidationError
 from checkrein.contracts.event import Event, Payload
 
 
+LAST_YEAR = 9000
+"""Times from here on are refused: a deadline after them could not be computed."""
+
+
 class Fact(NamedTuple):
     """One event with its payload, read."""
 
@@ -43,7 +47,7 @@ def read_facts(events: Iterable[Event]) -> tuple[list[Fact], list[Fault]]:
     for event in events:
         try:
             fact = Fact(event, event.read())
-            timed = fact.at.utcoffset() is not None
+            timed = fact.at.utcoffset() is not None and fact.at.year < LAST_YEAR
         except (ValidationError, ValueError, RecursionError):
             problem = f"its payload is no {event.type} that this version knows, or it has no time"
             faults.append(Fault("readable", event.seq, problem))

@@ -20,6 +20,7 @@ from checkrein.contracts.event import Event
 from checkrein.contracts.observation import ObservationStatus
 from checkrein.contracts.task import CommandCheck, TaskContract
 from checkrein.contracts.verification import CheckStatus, VerificationResult
+from checkrein.errors import InputError
 from checkrein.graph.facts import Fact, Fault, read_facts
 from checkrein.graph.rebuilt import Rebuilt
 
@@ -66,23 +67,25 @@ def _derived(facts: Facts) -> Iterator[Problem]:
     actions: dict[str, Action] = {}
     for fact in facts:
         p = fact.payload
-        if isinstance(p, e.TaskCreated) and p.task.contract_version != digest_of(p.contract):
+        if isinstance(p, e.TaskCreated) and p.task.contract_version != _digest(p.contract):
             yield fact.seq, "the task's contract_version is not the digest of its contract"
         elif isinstance(p, e.ActionProposed):
             x = actions[p.action.action_id] = p.action
             if x.action_id != ids.action_id(x.attempt_id, x.turn, x.position, x.revision):
                 yield fact.seq, f"{x.action_id} is not the id of that place in that turn"
-            if x.args_hash != digest_of(x.args):
+            if x.args_hash != _digest(x.args):
                 yield fact.seq, f"{x.action_id} has another args_hash than its arguments"
         elif isinstance(p, e.PolicyDecided) and p.action_id in actions:
-            if p.operation_hash != operation_hash(actions[p.action_id], p.decision.constraints):
+            x = actions[p.action_id]
+            parts = [x.args_hash, x.type, x.resource, p.decision.constraints]
+            if p.operation_hash != _digest(parts):
                 yield fact.seq, f"the operation_hash of {p.action_id} is of another operation"
         elif isinstance(p, e.IntentBound):
             if p.effect_id != ids.effect_id(p.tenant, p.resource, p.key):
                 yield fact.seq, f"{p.effect_id} is not the id of that key on that resource"
         elif isinstance(p, e.CandidateSealed):
             parts = [p.summary, p.state_digest, [a.hash for a in p.artifacts]]
-            if p.candidate_hash != digest_of(parts):
+            if p.candidate_hash != _digest(parts):
                 yield fact.seq, "the candidate_hash is of another candidate"
 
 
@@ -261,6 +264,14 @@ def _ending(facts: Facts) -> Iterator[Problem]:
         for effect in rebuilt.effects.values() if quiet else ():
             if effect.status in {EffectStatus.EXECUTING, EffectStatus.UNKNOWN_EFFECT}:
                 yield fact.seq, f"it ends while {effect.effect_id} is {effect.status}"
+
+
+def _digest(value: object) -> str:
+    """The digest of a JSON value; none where it has no canonical form, which fits nothing."""
+    try:
+        return digest_of(value)
+    except InputError:
+        return ""
 
 
 def _contract(facts: Facts) -> TaskContract | None:

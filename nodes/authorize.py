@@ -51,7 +51,7 @@ async def authorize(
     repeats = (
         position.attempt.number > 1
         and action.side_effect_class is not SideEffect.READ
-        and await run.ports.records.repeats(run.attempt_id, action)
+        and await run.lease.records.repeats(run.attempt_id, action)
     )
     document = _document(run, position, action, description, phase, repeats, state)
     decision = await run.ports.policy.decide(document)

@@ -46,7 +46,7 @@ async def compiled(run: Run, position: Position) -> CompiledContext:
     """Make the context of the coming turn. Deterministic: the same position, the same bytes."""
     turn = position.turn
     number = 1 if turn is None else turn.turn + (turn.status == "CLOSED")
-    history = await run.ports.records.history(run.attempt_id, before=number, limit=HISTORY_TURNS)
+    history = await run.lease.records.history(run.attempt_id, before=number, limit=HISTORY_TURNS)
     head = messages.opening(run.contract, position, number)
     granted = [
         run.ports.capabilities[name].spec

@@ -1,6 +1,9 @@
 """completion_gate: seal the candidate, let independent code judge it, and compare again."""
 
+import asyncio
 import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from checkrein.contracts.artifact import Artifact
@@ -32,7 +35,7 @@ async def completion_gate(run: Run) -> Step:
     turn = position.turn
     if turn is None or turn.raw_ref is None or turn.status != "RESPONDED":
         return Step("repair")
-    raw = await run.ports.events.blob(turn.raw_ref)
+    raw = await run.lease.events.blob(turn.raw_ref)
     summary = visible(read_reply(raw).text)[:SUMMARY_LIMIT]
     try:
         sealed = await run.ports.workspace.digest()
@@ -96,13 +99,23 @@ async def _judged(run: Run, sealed: str) -> list[CheckResult]:
         verifier = next((v for v in run.ports.verifiers if v.judges(check)), None)
         if verifier is None:
             raise EnvironmentFault(f"No verifier judges {check}.", op="gate.judge")
-        with tempfile.TemporaryDirectory(prefix="checkrein-verify-") as folder:
-            copy = Path(folder) / "candidate"
+        async with _scratch() as folder:
+            copy = folder / "candidate"
             if await workspace.copy_to(copy) != sealed:
                 return [*results, _moved()]
             examination = Examination(contract=run.contract, copy_root=copy, state_digest=sealed)
             results.append(await verifier.verify(check, examination, workspace))
     return results
+
+
+@asynccontextmanager
+async def _scratch() -> AsyncGenerator[Path]:
+    """A folder for one check, made and removed off the event loop."""
+    made = await asyncio.to_thread(tempfile.TemporaryDirectory, prefix="checkrein-verify-")
+    try:
+        yield Path(made.name)
+    finally:
+        await asyncio.to_thread(made.cleanup)
 
 
 def _result(run: Run, sealed: str, checks: list[CheckResult]) -> VerificationResult:

@@ -47,7 +47,7 @@ async def decide(run: Run) -> Step:
     position = await run.position()
     turn = position.turn
     if turn is not None and turn.status == "RESPONDED" and turn.raw_ref is not None:
-        raw = await run.ports.events.blob(turn.raw_ref)
+        raw = await run.lease.events.blob(turn.raw_ref)
         return await _judged(run, position, turn.turn, raw)
     if position.idle_turns >= IDLE_TURNS:
         return await _ended(
@@ -90,6 +90,7 @@ async def _asked(run: Run, position: Position, context: CompiledContext) -> Mode
         BudgetReserved(turn=number, amounts=reserved),
         ModelRequested(turn=number, model=run.ports.model.name),
         blobs=(manifest,),
+        look=False,
     )
     reply = await _tried(run, context, reserved)
     await run.record(

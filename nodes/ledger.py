@@ -43,9 +43,7 @@ async def perform_write(run: Run, position: Position, state: ActionState) -> str
     """Make one effect happen at most once, or say why it did not."""
     action = state.action
     capability = run.ports.capabilities[action.capability]
-    effect = await run.ports.records.effect_at(
-        run.contract.tenant, action.resource, action.idempotency_key
-    )
+    effect = state.effect
     if effect is not None:
         settled = await _from_ledger(run, position, state, capability, effect)
         if settled is not None:
@@ -130,7 +128,7 @@ async def _sent(
     await run.reach("before_executing")
     try:
         marked = _marked(run, state, prepared, permit, effect)
-        await run.record(*events, *marked, blobs=(ruling.input_text,))
+        await run.record(*events, *marked, blobs=(ruling.input_text,), look=False)
     except BudgetExceededError:
         return await out_of_calls(run, position)
     except ConflictError as error:

@@ -67,7 +67,7 @@ async def _routed(run: Run, turn: TurnState) -> Step:
 async def _first_look(run: Run, position: Position, turn: TurnState) -> None:
     """Judge the whole turn and store it in one transaction: actions, decisions, requests."""
     assert turn.raw_ref is not None
-    raw = await run.ports.events.blob(turn.raw_ref)
+    raw = await run.lease.events.blob(turn.raw_ref)
     catalogue = {name: c.spec for name, c in run.ports.capabilities.items()}
     proposals = read_proposals(raw, catalogue)
     purpose = visible(read_reply(raw).text)[:PURPOSE_LIMIT]

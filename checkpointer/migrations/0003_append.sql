@@ -535,8 +535,9 @@ BEGIN
     RETURN h;
 END $$;
 
+-- With `look`, returns where the attempt stands then, which saves the next reader a round trip.
 CREATE FUNCTION append(of_attempt text, under_fence bigint, kinds text[], payloads text[],
-                       data bytea[]) RETURNS void
+                       data bytea[], look boolean) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = checkrein, pg_catalog, pg_temp AS $$
 DECLARE
     a attempts;
@@ -568,6 +569,7 @@ BEGIN
     END LOOP;
     UPDATE attempts SET head_seq = a.head_seq, head_hash = a.head_hash
     WHERE attempt_id = of_attempt;
+    RETURN CASE WHEN look THEN position_of(of_attempt) END;
 END $$;
 
 -- Create a task (with task_created) and one attempt of it, which nobody owns yet.

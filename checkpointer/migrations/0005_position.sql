@@ -41,7 +41,8 @@ LANGUAGE sql STABLE AS $$
     FROM checkrein.actions x
     LEFT JOIN LATERAL (SELECT * FROM checkrein.approvals r WHERE r.action_id = x.action_id
                        ORDER BY r.request_revision DESC LIMIT 1) AS p ON true
-    LEFT JOIN checkrein.effects e ON e.action_id = x.action_id
+    LEFT JOIN checkrein.effects e ON e.tenant = x.tenant AND e.resource = x.resource
+        AND e.key = x.idempotency_key
     WHERE x.attempt_id = of_attempt AND x.turn = of_turn
 $$;
 

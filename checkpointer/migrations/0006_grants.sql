@@ -2,7 +2,7 @@
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA checkrein FROM PUBLIC;
 GRANT USAGE ON SCHEMA checkrein TO checkrein_app;
 GRANT SELECT ON ALL TABLES IN SCHEMA checkrein TO checkrein_app;
-GRANT EXECUTE ON FUNCTION checkrein.now(), append(text, bigint, text[], text[], bytea[]),
+GRANT EXECUTE ON FUNCTION checkrein.now(), append(text, bigint, text[], text[], bytea[], boolean),
     start(text[], text[]), take_lease(text, text, interval), beat(text, bigint, interval),
     release(text, bigint), owns(text, bigint), position_of(text),
     effect_json(effects), grant_json(grants), approval_json(approvals)

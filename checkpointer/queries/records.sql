@@ -49,10 +49,6 @@ FROM checkrein.approvals p WHERE p.approval_id = %(approval)s
 SELECT checkrein.effect_json(e) AS effect FROM checkrein.effects e
 WHERE e.attempt_id = %(attempt)s ORDER BY e.bound_seq
 
--- name: effect_at
-SELECT checkrein.effect_json(e) AS effect FROM checkrein.effects e
-WHERE e.tenant = %(tenant)s AND e.resource = %(resource)s AND e.key = %(key)s
-
 -- name: repeats
 SELECT 1 AS found
 FROM checkrein.attempts mine

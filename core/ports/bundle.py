@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from checkrein.ports.artifact_store import ArtifactStore
 from checkrein.ports.capability import Capability
 from checkrein.ports.clock import Clock
-from checkrein.ports.event_store import EventStore
 from checkrein.ports.failpoints import Failpoints
 from checkrein.ports.model import Model
 from checkrein.ports.policy import Policy
-from checkrein.ports.records import Records
 from checkrein.ports.verifier import Verifier
 from checkrein.ports.workspace import Workspace
 
@@ -19,8 +17,6 @@ from checkrein.ports.workspace import Workspace
 class Ports:
     """What the nodes of one attempt may reach. `capabilities` is by name."""
 
-    events: EventStore
-    records: Records
     policy: Policy
     model: Model
     capabilities: Mapping[str, Capability]

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from checkrein.contracts.event import Event, Payload
 from checkrein.contracts.task import TaskContract
+from checkrein.ports.records import Position
 
 
 class EventStore(Protocol):
@@ -37,6 +38,17 @@ class EventStore(Protocol):
                 does not bind, an attempt that has ended, or one that is being cancelled.
             BudgetExceededError: a reservation does not fit.
         """
+        ...
+
+    async def append_and_look(
+        self,
+        attempt_id: str,
+        payloads: Sequence[Payload],
+        *,
+        fence: int,
+        blobs: Sequence[bytes] = (),
+    ) -> Position:
+        """Append as `append` does, and return where the attempt stands then."""
         ...
 
     async def read(self, attempt_id: str, *, after: int = 0, limit: int = 10_000) -> list[Event]:

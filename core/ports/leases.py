@@ -3,6 +3,9 @@
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from checkrein.ports.event_store import EventStore
+from checkrein.ports.records import Records
+
 
 class Lease(Protocol):
     """Ownership of one attempt, for as long as the context is open."""
@@ -15,6 +18,16 @@ class Lease(Protocol):
     @property
     def fence(self) -> int:
         """Grows with every new owner; a write under an old fence is refused."""
+        ...
+
+    @property
+    def events(self) -> EventStore:
+        """The event store on the owner's session: when that is lost, so is the right to write."""
+        ...
+
+    @property
+    def records(self) -> Records:
+        """Records on the owner's own session."""
         ...
 
     async def still_owner(self) -> bool:

@@ -29,7 +29,11 @@ class TurnState(Frozen):
 
 
 class ActionState(Frozen):
-    """One action of the newest turn, with everything that was recorded about it."""
+    """One action of the newest turn, with everything that was recorded about it.
+
+    Attributes:
+        effect: the ledger's row under the action's scoped key, whichever action made it.
+    """
 
     action: Action
     operation_hash: str | None = None
@@ -130,10 +134,6 @@ class Records(Protocol):
 
     async def effects(self, attempt_id: str) -> list[Effect]:
         """The attempt's effects, in order of binding."""
-        ...
-
-    async def effect_at(self, tenant: str, resource: str, key: str) -> Effect | None:
-        """The ledger's row under a scoped key, whichever attempt made it."""
         ...
 
     async def repeats(self, attempt_id: str, action: Action) -> bool:

@@ -128,7 +128,8 @@ def merged_limits(limits: list[dict[str, Any]]) -> dict[str, Any] | None:
 
 def shared_roles(asks: list[dict[str, Any]]) -> list[str]:
     """The roles that every ask accepts."""
-    return sorted(set.intersection(*(set(ask.get("roles", ["approver"])) for ask in asks)))
+    accepted: list[set[str]] = [set(ask.get("roles", ["approver"])) for ask in asks]
+    return sorted(role for role in accepted[0] if all(role in roles for roles in accepted))
 
 
 def expected(members: Members) -> Verdict:

@@ -1,4 +1,4 @@
-"""A store for each test; the database behind it is shared by tests that leave others' rows alone."""
+"""A store for each test; its database is shared by tests that leave the rows of others alone."""
 
 from collections.abc import AsyncIterator, Iterator
 

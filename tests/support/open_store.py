@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, LiteralString
 
 import psycopg
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, sql
 from psycopg.rows import DictRow, dict_row
 
 from checkrein.checkpointer import pool, server
@@ -59,7 +59,7 @@ class OpenStore:
         """Append under a fence."""
         await self.events.append(attempt_id, payloads, fence=fence)
 
-    async def rows(self, query: LiteralString, *values: object) -> list[DictRow]:
+    async def rows(self, query: LiteralString | sql.Composed, *values: object) -> list[DictRow]:
         """What the application role may read."""
         async with self.pool.connection() as connection:
             return await (await connection.execute(query, values)).fetchall()
@@ -85,7 +85,7 @@ async def opened_store(url: str, *, size: int = 4, ttl_s: float = 15.0) -> Async
             connections,
             PostgresEventStore(connections),
             PostgresRecords(connections),
-            PostgresLeases(database, connections, ttl_s),
+            PostgresLeases(database, ttl_s),
         )
 
 

@@ -183,7 +183,7 @@ from pathlib import Path
 from checkrein.adapters.command_runner import LocalCommandRunner
 
 asyncio.run(
-    LocalCommandRunner().run(
+    LocalCommandRunner(scratch=Path(sys.argv[2]).parent).run(
         ["sh", "-c", f"echo on > {sys.argv[2]}; setsid sleep {sys.argv[1]} & sleep {sys.argv[1]}"],
         cwd=Path(sys.argv[2]).parent, timeout_s=60,
     )

@@ -1,0 +1,95 @@
+"""What a forger does to an evidence folder: edits, sealed again, up to all of it made anew."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from checkrein.contracts.codec import canonical
+from checkrein.contracts.event import GENESIS, Event, chain_hash
+from checkrein.contracts.evidence import ChainHead
+from checkrein.graph import evidence_files as files
+from checkrein.graph.evidence_package import assembled
+from checkrein.graph.facts import read_facts
+from checkrein.graph.rebuilt import Rebuilt
+
+Change = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+"""Takes the payloads of a trace, in order, and returns those of the forged one."""
+
+
+def names(folder: Path) -> list[str]:
+    """Every file of a folder, the manifest too."""
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+
+
+def read_events(folder: Path) -> list[Event]:
+    """The trace that a folder holds."""
+    text = (folder / files.EVENTS).read_text(encoding="utf-8")
+    return [Event.model_validate_json(line) for line in text.split("\n") if line]
+
+
+def chained(payloads: Sequence[dict[str, Any]], like: Sequence[Event]) -> list[Event]:
+    """A whole chain of payloads: ids, causes and hashes as an honest store would make them."""
+    first = like[0]
+    events: list[Event] = []
+    for seq, payload in enumerate(payloads, start=1):
+        event = Event(
+            attempt_id=first.attempt_id,
+            seq=seq,
+            event_id=f"{first.attempt_id}/{seq}",
+            cause_id=None if seq == 1 else f"{first.attempt_id}/{seq - 1}",
+            type=str(payload.get("type")),
+            at=like[min(seq, len(like)) - 1].at,
+            payload=json.dumps(payload, ensure_ascii=False, separators=(",", ":")),
+            prev_hash=events[-1].hash if events else GENESIS,
+            hash="",
+        )
+        events.append(event.model_copy(update={"hash": chain_hash(event)}))
+    return events
+
+
+def changed(events: Sequence[Event], change: Change) -> list[Event]:
+    """A trace with other payloads, and a chain that is whole again."""
+    return chained(change([json.loads(event.payload) for event in events]), events)
+
+
+def seal(folder: Path, head: ChainHead | None = None) -> None:
+    """Make a manifest that fits whatever is there now."""
+    if head is None:
+        old = json.loads((folder / files.MANIFEST).read_bytes())
+        head = ChainHead.model_validate(old["head"])
+    seals = {
+        name: files.seal_of((folder / name).read_bytes())
+        for name in names(folder)
+        if name != files.MANIFEST
+    }
+    manifest = files.Manifest.of(seals, head)
+    (folder / files.MANIFEST).write_bytes(files.json_bytes(manifest))
+
+
+def edit_json(folder: Path, name: str, change: Callable[[Any], None]) -> None:
+    """Edit one JSON file as its writer would have written it, and seal the folder again."""
+    value = json.loads((folder / name).read_bytes())
+    change(value)
+    (folder / name).write_bytes(canonical(value))
+    seal(folder)
+
+
+def forge(folder: Path, change: Change) -> None:
+    """Change the trace, and make everything else of the folder agree with it."""
+    events = changed(read_events(folder), change)
+    head = ChainHead(seq=len(events), hash=events[-1].hash)
+    facts, _ = read_facts(events)
+    (folder / files.EVENTS).write_bytes(files.lines(events))
+    sizes = {
+        artifact.hash: (folder / files.artifact_path(artifact)).stat().st_size
+        for artifact in files.artifacts_of(facts, {})
+    }
+    package = assembled(facts, head, sizes)
+    named = {*files.blobs_of(facts), *map(files.artifact_path, package.artifacts)}
+    for name in set(names(folder)) - named - {files.EVIDENCE, files.EVENTS, files.CHECKPOINT}:
+        (folder / name).unlink()
+    (folder / files.EVIDENCE).write_bytes(files.json_bytes(package))
+    checkpoint = files.checkpoint_of(Rebuilt.of(facts), head)
+    (folder / files.CHECKPOINT).write_bytes(files.json_bytes(checkpoint))
+    seal(folder, head)

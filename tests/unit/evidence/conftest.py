@@ -1,0 +1,51 @@
+"""Evidence of one real run, made once for each worker, and copies of it to tamper with."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import loops
+import pytest
+from databases import fresh_database
+
+from checkrein.graph.evidence import export
+from checkrein.settings import Settings
+
+TURNS = [
+    loops.says("I look first.", loops.call("workspace.read", path="a.txt")),
+    loops.says("I change it.", loops.call("workspace.write_file", path="a.txt", content="two\n")),
+    loops.DONE,
+]
+
+
+async def _made(folder: Path, settings: Settings) -> None:
+    task = loops.contract(
+        folder, TURNS, policy=loops.ASK_WRITES, artifacts=["diff"], constraints=["be brief"]
+    )
+    async with loops.opened(settings) as (harness, parts):
+        report = await harness.run(task)
+        await harness.approve(report.approvals[0].approval_id, by="bob", reason="it is right")
+        report = await harness.resume(report.attempt_id)
+        assert report.verified, report
+        stores = (parts.records, parts.events, parts.artifacts)
+        await export(*stores, report.task_id, folder / "evidence")
+
+
+@pytest.fixture(scope="session")
+def original(server_url: str) -> Iterator[Path]:
+    """The evidence of a task that asked, wrote one file and was verified. Not to be changed."""
+    folder = Path(tempfile.mkdtemp(prefix="checkrein-evidence-"))
+    with fresh_database(server_url) as url:
+        asyncio.run(_made(folder, Settings(home=folder / "home", database_url=url)))
+    yield folder / "evidence"
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def evidence(original: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    copy = tmp_path / "evidence"
+    shutil.copytree(original, copy)
+    return copy
