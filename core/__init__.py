@@ -6,6 +6,8 @@ The public names are loaded when they are first used, so that `import checkrein`
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from checkrein.version import VERSION
+
 if TYPE_CHECKING:
     from checkrein.adapters.function_capability import capability
     from checkrein.contracts.approval import ApprovalRequest
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
     from checkrein.graph.report import Report
     from checkrein.harness import Harness
 
-__version__ = "0.1.0"
+
+__version__ = VERSION
 
 _PUBLIC = {
     "ApprovalRequest": "checkrein.contracts.approval",

@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from checkrein.contracts.event import Event, Payload
 
-
 LAST_YEAR = 9000
 """Times from here on are refused: a deadline after them could not be computed."""
 

@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
-from checkrein import __version__
 from checkrein.contracts import ids
 from checkrein.contracts.attempt import Attempt, WorkspaceRef
 from checkrein.contracts.event import AttemptStarted, Payload, TaskCreated
@@ -13,6 +12,7 @@ from checkrein.errors import ConflictError
 from checkrein.ports.bundle import Ports
 from checkrein.ports.event_store import EventStore
 from checkrein.ports.records import Records
+from checkrein.version import VERSION
 
 
 class Opener(Protocol):
@@ -107,7 +107,7 @@ def opening(
         task_id=task_id,
         number=number,
         runtime="langgraph",
-        runtime_version=__version__,
+        runtime_version=VERSION,
         harness_profile="default",
         model=ports.model.name,
         workspace_ref=workspace,

@@ -67,25 +67,24 @@ def _derived(facts: Facts) -> Iterator[Problem]:
     actions: dict[str, Action] = {}
     for fact in facts:
         p = fact.payload
-        if isinstance(p, e.TaskCreated) and p.task.contract_version != _digest(p.contract):
+        if isinstance(p, e.TaskCreated) and p.task.contract_version != _hash(digest_of, p.contract):
             yield fact.seq, "the task's contract_version is not the digest of its contract"
         elif isinstance(p, e.ActionProposed):
             x = actions[p.action.action_id] = p.action
             if x.action_id != ids.action_id(x.attempt_id, x.turn, x.position, x.revision):
                 yield fact.seq, f"{x.action_id} is not the id of that place in that turn"
-            if x.args_hash != _digest(x.args):
+            if x.args_hash != _hash(digest_of, x.args):
                 yield fact.seq, f"{x.action_id} has another args_hash than its arguments"
         elif isinstance(p, e.PolicyDecided) and p.action_id in actions:
-            x = actions[p.action_id]
-            parts = [x.args_hash, x.type, x.resource, p.decision.constraints]
-            if p.operation_hash != _digest(parts):
+            constraints = p.decision.constraints
+            if p.operation_hash != _hash(operation_hash, actions[p.action_id], constraints):
                 yield fact.seq, f"the operation_hash of {p.action_id} is of another operation"
         elif isinstance(p, e.IntentBound):
             if p.effect_id != ids.effect_id(p.tenant, p.resource, p.key):
                 yield fact.seq, f"{p.effect_id} is not the id of that key on that resource"
         elif isinstance(p, e.CandidateSealed):
             parts = [p.summary, p.state_digest, [a.hash for a in p.artifacts]]
-            if p.candidate_hash != _digest(parts):
+            if p.candidate_hash != _hash(digest_of, parts):
                 yield fact.seq, "the candidate_hash is of another candidate"
 
 
@@ -266,10 +265,10 @@ def _ending(facts: Facts) -> Iterator[Problem]:
                 yield fact.seq, f"it ends while {effect.effect_id} is {effect.status}"
 
 
-def _digest(value: object) -> str:
-    """The digest of a JSON value; none where it has no canonical form, which fits nothing."""
+def _hash(compute: Callable[..., str], *parts: object) -> str:
+    """A digest of JSON values; none where they have no canonical form, which fits nothing."""
     try:
-        return digest_of(value)
+        return compute(*parts)
     except InputError:
         return ""
 

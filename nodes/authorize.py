@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from checkrein import __version__
 from checkrein.contracts.action import Action, SideEffect, operation_hash
 from checkrein.contracts.approval import ApprovalStatus
 from checkrein.contracts.context import TRUST_ORDER, Trust
@@ -24,6 +23,7 @@ from checkrein.contracts.event import PolicyDecided
 from checkrein.nodes.run import Run
 from checkrein.ports.capability import Description
 from checkrein.ports.records import ActionState, Position
+from checkrein.version import VERSION
 
 Phase = Literal["propose", "dispatch"]
 
@@ -92,7 +92,7 @@ def _document(
             attempt_id=attempt.attempt_id, number=attempt.number, turn=action.turn
         ),
         actor=ActorFacts(
-            user=contract.requested_by, agent=attempt.model, runtime=f"checkrein/{__version__}"
+            user=contract.requested_by, agent=attempt.model, runtime=f"checkrein/{VERSION}"
         ),
         action=ActionFacts(
             action_id=action.action_id,

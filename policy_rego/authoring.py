@@ -17,6 +17,8 @@ from checkrein.policy_rego.lint import PARSE_S, lint, parsed
 from checkrein.policy_rego.output import values_of
 from checkrein.policy_rego.syntax import Module
 
+__all__ = ["Coverage", "Finding", "TestReport", "TestResult", "check", "test"]
+
 TEST_PREFIX = "test_"
 SKIP_PREFIX = "todo_test_"
 

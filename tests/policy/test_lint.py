@@ -153,6 +153,27 @@ async def test_sound_rules_have_no_finding(linted: Lint, text: str) -> None:
     assert await linted(text) == []
 
 
+async def test_library_functions_are_known_by_every_name() -> None:
+    """A function in checkrein.lib may be called by its path, by an import and by another name."""
+    library = "package checkrein.lib.texts\n\nis_short(text) if count(text) < 9\n"
+    calls = "\n\timported.is_short(`a`)\n\ttexts.is_short(`a`)\n"
+    rule = (
+        "package checkrein.rules.x\n\nimport data.checkrein.lib.texts\n"
+        "import data.checkrein.lib.texts as imported\n\n"
+        f"{ALLOW}{{{calls}\tdata.checkrein.lib.texts.is_short(`a`)\n}}\n"
+    )
+    modules = {PATH: rule, "checkrein/lib/texts.rego": library}
+    bundle = make_bundle(origin="b", modules=modules, tests={}, data={})
+    engine = await EngineProcess.start()
+    assert await lint(bundle, engine, deadline_s=10) == []
+    wrong = {**modules, PATH: rule.replace("imported.is_short", "imported.is_shrt")}
+    (found,) = await lint(
+        make_bundle(origin="b", modules=wrong, tests={}, data={}), engine, deadline_s=10
+    )
+    assert (found.rule, found.line) == ("unknown_function", 7)
+    await engine.close()
+
+
 async def test_plain_not_needs_no_import(linted: Lint) -> None:
     """Only a `not` with something to hoist out of it is read in two ways."""
     head = "package checkrein.rules.x\n\n"
@@ -185,6 +206,12 @@ async def test_file_that_breaks_the_parser_is_named(monkeypatch: pytest.MonkeyPa
     bundle = make_bundle(origin="b", modules={PATH: text}, tests={}, data={})
     with pytest.raises(InputError, match="checkrein/rules/x.rego:1:1: The engine breaks"):
         await EmbeddedPolicy.load(bundle)
+
+
+async def test_very_long_reference_is_refused(linted: Lint) -> None:
+    """A tree deeper than Python's own stack ends in a finding, not in a crash."""
+    findings = await linted(HEAD + ALLOW + "input.action.args" + ".a" * 450 + " == 1")
+    assert [found.level for found in findings] in ([], ["error"])
 
 
 async def test_data_where_rules_stand_are_refused(linted: Lint) -> None:

@@ -74,7 +74,7 @@ async def test_rejection_reaches_the_model_and_nothing_runs(studio: StudioServer
     async with Harness.open(settings=studio.settings) as harness:
         report = await harness.status(thread)
         events = [event.read() for event in await harness.trace(thread)]
-    assert report.status is AttemptStatus.FAILED_VERIFICATION
+    assert report.status.is_terminal and not report.verified
     assert report.effects == {}
     (decided,) = [event for event in events if isinstance(event, ApprovalDecided)]
     assert (decided.approver, decided.reason) == ("carol", "Leave the pattern alone.")

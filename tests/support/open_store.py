@@ -52,6 +52,7 @@ class OpenStore:
                 (attempt_id, ids.new_owner_id(), ttl),
             )
             row = await taken.fetchone()
+            await connection.execute("SELECT pg_advisory_unlock_all()")
         assert row is not None and row[0] is not None, "somebody else owns the attempt"
         return int(row[0])
 

@@ -48,7 +48,9 @@ turns:
     calls:
       - {name: workspace.write_file, args: {path: one.txt, content: "1"}}
       - {name: workspace.write_file, args: {path: two.txt, content: "2"}}
+    usage: {input_tokens: 10, output_tokens: 10}
   - text: Both are written.
+    usage: {input_tokens: 10, output_tokens: 10}
 """,
     ),
     "question": (
@@ -59,7 +61,9 @@ turns:
   - text: I do not know what to write.
     calls:
       - {name: ask_user, args: {question: "Which word?"}}
+    usage: {input_tokens: 10, output_tokens: 10}
   - text: Then nothing is to be written.
+    usage: {input_tokens: 10, output_tokens: 10}
 """,
     ),
 }
