@@ -136,8 +136,8 @@ PORTABLE = frozenset(
         "walk",
     }
 )
-"""Found in both engines, which agree on ordinary values. At the edges they do not: IPv4 addresses in
-IPv6 form (net.cidr_contains), letters that change their length with their case (lower, upper),
+"""Found in both engines, which agree on ordinary values. At the edges they do not: IPv4 addresses
+in IPv6 form (net.cidr_contains), letters that change their length with their case (lower, upper),
 sprintf with missing arguments. So match facts, which the harness has made canonical."""
 
 PATTERNS = {
