@@ -29,10 +29,10 @@ async def find_offline(path: str) -> tuple[str, ...]:
     """
     if sys.platform != "linux":
         raise _unavailable("network namespaces are a part of Linux, and this is another system")
-    program = shutil.which("unshare", path=path)
+    program = await asyncio.to_thread(shutil.which, "unshare", path=path)
     if program is None:
         raise _unavailable(f"the program unshare (of util-linux) is not in {path}")
-    ours = os.readlink("/proc/self/ns/net")
+    ours = await asyncio.to_thread(os.readlink, "/proc/self/ns/net")
     faults: list[str] = []
     for way in _WAYS if os.geteuid() == 0 else _WAYS[:1]:
         wrapper = (program, *way)

@@ -101,8 +101,7 @@ class LocalCommandRunner:
                 code="bad_argv",
             )
         wrapper = await self.offline_wrapper() if offline else ()
-        # Made here and not in a thread: three small folders, which no cancelling can then lose.
-        scratch = self._make_scratch()
+        scratch = await self._scratch_made()
         try:
             order = _Order(argv, cwd, timeout_s, wrapper, Path(scratch.name))
             return await self._run(order)
@@ -119,6 +118,15 @@ class LocalCommandRunner:
             if self._offline is None:
                 self._offline = await find_offline(SEARCH_PATH)
             return self._offline
+
+    async def _scratch_made(self) -> "tempfile.TemporaryDirectory[str]":
+        """Made in a thread, and removed again where the caller is cancelled meanwhile."""
+        making = asyncio.ensure_future(asyncio.to_thread(self._make_scratch))
+        try:
+            return await asyncio.shield(making)
+        except asyncio.CancelledError:
+            await asyncio.to_thread((await making).cleanup)
+            raise
 
     def _make_scratch(self) -> "tempfile.TemporaryDirectory[str]":
         try:

@@ -15,7 +15,7 @@ from checkrein.checkpointer.records import PostgresRecords
 from checkrein.checkpointer.server import Database
 from checkrein.checkpointer.store import Observer, PostgresEventStore
 from checkrein.contracts.ids import new_owner_id
-from checkrein.errors import BusyError, CheckreinError
+from checkrein.errors import BusyError, CheckreinError, StoreError
 
 TTL_S = 15.0
 """How long a lease lives without a heartbeat, seconds. The heart beats three times as often."""
@@ -44,8 +44,13 @@ class PostgresLease:
         self.records = PostgresRecords(session)
 
     async def still_owner(self) -> bool:
-        """See the port."""
-        return bool(await self.asks("SELECT checkrein.owns(%s, %s) AS said"))
+        """See the port. A session that is lost owns nothing."""
+        try:
+            return bool(await self.asks("SELECT checkrein.owns(%s, %s) AS said"))
+        except StoreError:
+            if self._connection.closed:
+                return False
+            raise
 
     async def beat(self, ttl: timedelta) -> bool:
         """Live on for another `ttl`; False where another owner has taken over."""
@@ -53,8 +58,11 @@ class PostgresLease:
 
     async def release(self) -> None:
         """Give the attempt back. A session that is lost has given it back already."""
-        if not self._connection.closed and not self._connection.broken:
+        try:
             await self.asks("SELECT checkrein.release(%s, %s) AS said")
+        except StoreError:
+            if not self._connection.closed:
+                raise
 
     async def asks(self, question: LiteralString, *more: object) -> object:
         """One value about this attempt and fence."""

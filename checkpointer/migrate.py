@@ -1,5 +1,6 @@
 """Migrations: numbered .sql files, applied once, in order, under a lock, by the owner role."""
 
+import asyncio
 import hashlib
 from contextlib import suppress
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ async def migrate(database: Database) -> SchemaState:
         translating("migrate.migrate"),
         await psycopg.AsyncConnection.connect(database.login, autocommit=True) as connection,
     ):
-        await connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
+        await _lock(connection)
         found = await _state(connection)
         if found.pending:
             await _roles(connection)
@@ -99,6 +100,20 @@ async def ensure(database: Database) -> None:
             code="store_not_migrated",
         )
     await migrate(database)
+
+
+async def _lock(connection: psycopg.AsyncConnection) -> None:
+    """Wait for the lock, with no statement running meanwhile.
+
+    Whoever holds it builds LangGraph's indexes CONCURRENTLY, and that waits for every statement of
+    the database: also for one that waits for the lock.
+    """
+    while True:
+        tried = await connection.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,))
+        row = await tried.fetchone()
+        if row is not None and row[0]:
+            return
+        await asyncio.sleep(0.1)
 
 
 async def _state(connection: psycopg.AsyncConnection) -> SchemaState:

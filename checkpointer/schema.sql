@@ -301,12 +301,13 @@ AS $function$
     FROM checkrein.actions x
     LEFT JOIN LATERAL (SELECT * FROM checkrein.approvals r WHERE r.action_id = x.action_id
                        ORDER BY r.request_revision DESC LIMIT 1) AS p ON true
-    LEFT JOIN checkrein.effects e ON e.action_id = x.action_id
+    LEFT JOIN checkrein.effects e ON e.tenant = x.tenant AND e.resource = x.resource
+        AND e.key = x.idempotency_key
     WHERE x.attempt_id = of_attempt AND x.turn = of_turn
 $function$;
 
-CREATE OR REPLACE FUNCTION checkrein.append(of_attempt text, under_fence bigint, kinds text[], payloads text[], data bytea[])
- RETURNS void
+CREATE OR REPLACE FUNCTION checkrein.append(of_attempt text, under_fence bigint, kinds text[], payloads text[], data bytea[], look boolean)
+ RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'checkrein', 'pg_catalog', 'pg_temp'
@@ -341,6 +342,7 @@ BEGIN
     END LOOP;
     UPDATE attempts SET head_seq = a.head_seq, head_hash = a.head_hash
     WHERE attempt_id = of_attempt;
+    RETURN CASE WHEN look THEN position_of(of_attempt) END;
 END $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.approval_json(p checkrein.approvals)
@@ -570,7 +572,7 @@ BEGIN
             PERFORM checkrein.refuse('CR003', 'the attempt is being cancelled');
         END IF;
         IF r.status IN ('PENDING', 'GRANTED') AND r.expires_at <= checkrein.now() THEN
-            PERFORM checkrein.refuse('CR006', 'the approval has expired', 'expired');
+            PERFORM checkrein.refuse('CR006', 'the approval has expired; resume the attempt, so that the model is told', 'expired');
         END IF;
     END IF;
     CASE kind
@@ -714,7 +716,11 @@ BEGIN
             'summary', p -> 'summary', 'state_digest', p -> 'state_digest',
             'candidate_hash', p -> 'candidate_hash')
         WHERE attempt_id = a.attempt_id;
-        UPDATE checkrein.turns SET usable = usable + 1 WHERE attempt_id = a.attempt_id AND turn = n;
+        UPDATE checkrein.turns SET usable = usable + 1
+        WHERE attempt_id = a.attempt_id AND turn = n AND status = 'RESPONDED';
+        IF NOT FOUND THEN
+            PERFORM checkrein.refuse('CR002', format('turn %s has no candidate now', n));
+        END IF;
     ELSIF kind = 'verification_finished' THEN
         INSERT INTO checkrein.verifications
         VALUES (a.tenant, a.attempt_id, n, p -> 'result', (p ->> 'repair')::boolean);
@@ -795,7 +801,10 @@ BEGIN
     ELSE
         cause := checkrein.step_turn(a.attempt_id, n, at_seq);
         SELECT open_calls INTO left_open FROM checkrein.turns
-        WHERE attempt_id = a.attempt_id AND turn = n;
+        WHERE attempt_id = a.attempt_id AND turn = n AND status IN ('RESPONDED', 'CLOSED');
+        IF NOT FOUND THEN
+            PERFORM checkrein.refuse('CR002', format('turn %s has no call yet', n));
+        END IF;
     END IF;
     IF left_open = 0 THEN
         PERFORM checkrein.close_turn(a, n, at_seq);
@@ -816,14 +825,17 @@ BEGIN
         WHERE attempt_id = a.attempt_id AND turn = n AND waits_for IS NOT NULL
           AND status = 'RESPONDED';
         IF NOT FOUND THEN
-            PERFORM checkrein.refuse('CR002', 'nothing waits for an answer');
+            PERFORM checkrein.refuse('CR002', 'nothing waits for an answer; `checkrein status` tells what the attempt waits for');
         END IF;
         PERFORM checkrein.close_turn(a, n, at_seq);
     ELSE
         UPDATE checkrein.turns SET text = coalesce(p ->> 'question', p ->> 'why'),
             waits_call = p ->> 'call_id',
             waits_for = CASE kind WHEN 'question_asked' THEN 'question' ELSE 'stopped' END
-        WHERE attempt_id = a.attempt_id AND turn = n;
+        WHERE attempt_id = a.attempt_id AND turn = n AND status = 'RESPONDED';
+        IF NOT FOUND THEN
+            PERFORM checkrein.refuse('CR002', format('turn %s cannot wait now', n));
+        END IF;
     END IF;
     RETURN checkrein.step_turn(a.attempt_id, n, at_seq);
 END $function$;
@@ -1129,8 +1141,8 @@ GRANT SELECT ON checkrein.transitions TO checkrein_app;
 GRANT SELECT ON checkrein.turns TO checkrein_app;
 GRANT SELECT ON checkrein.verifications TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.actions_json(text,integer) FROM PUBLIC;
-REVOKE ALL ON FUNCTION checkrein.append(text,bigint,text[],text[],bytea[]) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION checkrein.append(text,bigint,text[],text[],bytea[]) TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.append(text,bigint,text[],text[],bytea[],boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.append(text,bigint,text[],text[],bytea[],boolean) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.approval_json(checkrein.approvals) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.approval_json(checkrein.approvals) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.beat(text,bigint,interval) FROM PUBLIC;

@@ -8,7 +8,7 @@ from checkrein.checkpointer.faults import translating
 from checkrein.checkpointer.pool import Connections
 from checkrein.checkpointer.records import position_from
 from checkrein.contracts.codec import to_text
-from checkrein.contracts.event import Event, Payload
+from checkrein.contracts.event import AttemptStarted, Event, Payload
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError, IntegrityError
 from checkrein.ports.records import Position
@@ -39,6 +39,9 @@ class PostgresEventStore:
         kinds, texts = _split(payloads)
         async with translating("store.start"), self._pool.connection() as connection:
             await connection.execute(_START, (kinds, texts))
+        for started in payloads:
+            if isinstance(started, AttemptStarted):
+                self._tell(started.attempt.attempt_id, payloads)
 
     async def append(
         self,
@@ -76,10 +79,13 @@ class PostgresEventStore:
         given = (attempt_id, fence, kinds, texts, list(blobs), look)
         async with translating("store.append"), self._pool.connection() as connection:
             row = await (await connection.execute(_APPEND, given)).fetchone()
+        self._tell(attempt_id, payloads)
+        return None if row is None else row["p"]
+
+    def _tell(self, attempt_id: str, payloads: Sequence[Payload]) -> None:
         if self.observer is not None:
             for payload in payloads:
                 self.observer(attempt_id, payload)
-        return None if row is None else row["p"]
 
     async def read(self, attempt_id: str, *, after: int = 0, limit: int = 10_000) -> list[Event]:
         """See the port."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
 
+from checkrein.adapters.absent import AbsentModel, AbsentPolicy
 from checkrein.adapters.artifact_files import FolderArtifactStore
 from checkrein.adapters.chat_model import ChatModel
 from checkrein.adapters.command_runner import LocalCommandRunner
@@ -129,10 +130,13 @@ class _Opener:
             return await FolderWorkspace.create(
                 path, mode, home=self.settings.home, attempt_id=attempt_id
             )
-        with tempfile.TemporaryDirectory(prefix="checkrein-empty-") as empty:
+        empty = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="checkrein-empty-"))
+        try:
             return await FolderWorkspace.create(
-                Path(empty), "copy", home=self.settings.home, attempt_id=attempt_id
+                empty, "copy", home=self.settings.home, attempt_id=attempt_id
             )
+        finally:
+            await asyncio.to_thread(empty.rmdir)
 
     async def drop_workspace(self, attempt_id: str) -> None:
         """Remove what make_workspace put under the home; never the person's own folder."""
@@ -142,22 +146,27 @@ class _Opener:
 
     @asynccontextmanager
     async def open(
-        self, contract: TaskContract, attempt_id: str, workspace: WorkspaceRef
+        self,
+        contract: TaskContract,
+        attempt_id: str,
+        workspace: WorkspaceRef,
+        *,
+        only_to_end: bool = False,
     ) -> AsyncIterator[Ports]:
         """Open policy, model and capabilities for one attempt."""
-        model = await self._model(contract)
+        model = AbsentModel(contract.model or "") if only_to_end else await self._model(contract)
         folder = FolderWorkspace(
             workspace,
             home=self.settings.home,
             attempt_id=attempt_id,
             failpoint=self.failpoints.reach,
         )
-        capabilities = self._capabilities(contract, folder)
+        capabilities = self._capabilities([] if only_to_end else contract.capabilities, folder)
         verifiers = (
             CommandVerifier(LocalCommandRunner(), self.artifacts),
             UnchangedVerifier(),
         )
-        policy = await self._policy(contract)
+        policy = AbsentPolicy() if only_to_end else await self._policy(contract)
         try:
             yield Ports(
                 policy=policy,
@@ -173,7 +182,7 @@ class _Opener:
             await policy.close()
 
     def _capabilities(
-        self, contract: TaskContract, folder: FolderWorkspace
+        self, granted: Sequence[str], folder: FolderWorkspace
     ) -> dict[str, Capability]:
         """All that this process can do, by name; what the contract grants must be among it."""
         given = [*workspace_capabilities(folder), *self.given.capabilities]
@@ -186,7 +195,7 @@ class _Opener:
                 op="compose.capabilities",
                 code="capability_twice",
             )
-        for name in contract.capabilities:
+        for name in granted:
             if name not in known:
                 near = get_close_matches(name, known, n=1)
                 hint = f" Did you mean {near[0]}?" if near else ""

@@ -1,8 +1,19 @@
-"""The graph under LangGraph's own server: `langgraph dev`, and Studio on top of it.
+"""The graph under LangGraph's own server, which Studio draws from: `langgraph dev`.
 
-langgraph.json names `graph` and `auth` of this module.
+langgraph.json names `graph` and `auth` of this module. Besides the variables of every command, the
+server reads
+
+- CHECKREIN_STUDIO_TOKENS: a JSON file that names, for the SHA-256 of each token in hex, a person:
+  `{"9f86d0...": {"person": "bob", "tenant": "local"}}`. Tokens are long and random; make one with
+  `python -c "import secrets; print(secrets.token_urlsafe(32))"`. Clients send it as
+  `Authorization: Bearer TOKEN`. Without the file nobody gets in.
+- CHECKREIN_TASKS: the folder that task files come from; unset, the folder it was started in.
+
+A thread is an attempt, under the same id. It starts with the input `{"task": FILE}`, and
+`command.resume` answers what it waits for.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -31,7 +42,9 @@ async def graph(runtime: ServerRuntime[Any]) -> AsyncGenerator[Graph]:
     if runtime.execution_runtime is None:
         yield build(NoRuns())
         return
-    async with composed(Settings.from_env()) as parts, AsyncExitStack() as stack:
-        person = of_user(runtime.user)
-        runs = ServerRuns(parts.front_door, person, tasks_folder(), stack)
+    # Where things lie depends on the working folder, and asking for that blocks.
+    settings = await asyncio.to_thread(Settings.from_env)
+    tasks = await asyncio.to_thread(tasks_folder)
+    async with composed(settings) as parts, AsyncExitStack() as stack:
+        runs = ServerRuns(parts.front_door, of_user(runtime.user), tasks, stack)
         yield build(runs).with_config(callbacks=[Publisher(runs)], recursion_limit=SUPERSTEPS)

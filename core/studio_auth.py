@@ -4,6 +4,8 @@ The thread's metadata names the tenant. Nobody can change it: it is written when
 and updates are refused.
 """
 
+import asyncio
+import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -19,6 +21,7 @@ from checkrein.studio_requests import allow, check
 TENANT = "checkrein_tenant"
 """Key of a thread's metadata."""
 
+_LOG = logging.getLogger(__name__)
 _NOT_THEIRS = frozenset({"approver_not_permitted", "requester_excluded", "other_tenant"})
 
 Filter = dict[str, str]
@@ -44,7 +47,11 @@ async def authenticate(authorization: str | None) -> Auth.types.MinimalUserDict:
     try:
         person = await signed_in(authorization)
     except InputError as error:
-        raise Auth.exceptions.HTTPException(401, str(error)) from error
+        # For whoever runs the server; a stranger learns no path.
+        _LOG.warning("%s", error)
+        raise Auth.exceptions.HTTPException(
+            401, "Nobody can sign in here: the server's tokens cannot be read; its log says why."
+        ) from error
     if person is None:
         raise Auth.exceptions.HTTPException(
             401, "Sign in: send `Authorization: Bearer TOKEN` with a token that this server knows."
@@ -70,9 +77,7 @@ async def refuse_update(*, ctx: Auth.types.AuthContext, value: Auth.types.Thread
 
 async def create_thread(*, ctx: Auth.types.AuthContext, value: Auth.types.ThreadsCreate) -> Filter:
     """A thread belongs to the tenant of whoever makes it."""
-    person = _person(ctx)
-    value.setdefault("metadata", {})[TENANT] = person.tenant
-    return {TENANT: person.tenant}
+    return _stamped(cast("dict[str, Any]", value), _person(ctx))
 
 
 async def read_threads(
@@ -98,9 +103,17 @@ async def create_run(*, ctx: Auth.types.AuthContext, value: Auth.types.RunsCreat
     asked = cast("dict[str, Any]", value)
     with _as_http():
         await check(asked)
-        async with composed(Settings.from_env()) as parts:
+        settings = await asyncio.to_thread(Settings.from_env)
+        async with composed(settings) as parts:
             await allow(parts, asked, person)
-    value.setdefault("metadata", {})[TENANT] = person.tenant
+    return _stamped(asked, person)
+
+
+def _stamped(value: dict[str, Any], person: Person) -> Filter:
+    """Write the tenant into what is about to be stored, and ask that it be theirs."""
+    if value.get("metadata") is None:
+        value["metadata"] = {}
+    value["metadata"][TENANT] = person.tenant
     return {TENANT: person.tenant}
 
 

@@ -5,12 +5,13 @@ import hashlib
 import hmac
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, cast
 
 from langgraph_sdk import Auth
-from pydantic import StringConstraints, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.task import Name
@@ -30,26 +31,27 @@ class Person(Frozen):
     tenant: Name
 
 
-_Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-_FILE: TypeAdapter[dict[str, Person]] = TypeAdapter(dict[_Sha256, Person])
+_SHA256 = re.compile(r"^[0-9a-f]{64}$")
 
 
 def read_people(file: Path) -> dict[str, Person]:
     """Read `{sha256 of a token: {"person": NAME, "tenant": TENANT}}`.
 
     Raises:
-        InputError: the file is missing, too large, or not of that form.
+        InputError: the file is missing, too large, or not of that form. Nothing of what stands in
+            it is repeated: by mistake it might be the tokens themselves.
     """
     try:
         with file.open("rb") as opened:
             data = opened.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
-            raise ValueError(f"larger than {MAX_BYTES} bytes")
-        return _FILE.validate_python(json.loads(data))
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        problem = f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}"
-    except (OSError, ValueError) as error:
+            raise ValueError(f"it is larger than {MAX_BYTES} bytes")
+        return _people(json.loads(data))
+    except json.JSONDecodeError as error:
+        problem = f"line {error.lineno}, column {error.colno}: {error.msg}"
+    except OSError as error:
+        problem = error.strerror or str(error)
+    except ValueError as error:
         problem = str(error)
     raise InputError(
         f"{TOKENS}={file} cannot be used: {problem}. It is a JSON object that names, for the "
@@ -57,6 +59,24 @@ def read_people(file: Path) -> dict[str, Person]:
         op="studio.tokens",
         code="tokens_unusable",
     )
+
+
+def _people(document: Any) -> dict[str, Person]:
+    if not isinstance(document, dict):
+        raise ValueError("it holds no object")
+    people: dict[str, Person] = {}
+    for number, (known, value) in enumerate(cast("dict[str, Any]", document).items(), start=1):
+        if not _SHA256.match(known):
+            raise ValueError(
+                f"entry {number} is no SHA-256 in hex (64 digits, a to f in lower case)"
+            )
+        try:
+            people[known] = Person.model_validate(value)
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            raise ValueError(f"entry {number}: {where} {first['msg']}") from None
+    return people
 
 
 def find(people: Mapping[str, Person], token: str) -> Person | None:
@@ -108,6 +128,7 @@ def as_user(person: Person) -> Auth.types.MinimalUserDict:
 
 def of_user(user: Auth.types.BaseUser | None) -> Person | None:
     """The person again; None for whoever did not come in by a token of ours."""
-    if user is None or not user.is_authenticated or "tenant" not in user:
+    tenant = getattr(user, "tenant", None)
+    if user is None or not user.is_authenticated or not isinstance(tenant, str):
         return None
-    return Person(person=user.identity, tenant=str(user["tenant"]))
+    return Person(person=user.identity, tenant=tenant)

@@ -4,7 +4,7 @@ A client of LangGraph's server can send any command. Only an answer to what is p
 not its content: that is stored here, under the name of who is signed in.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, cast
 
 from langgraph_sdk import Auth, get_client
@@ -29,7 +29,7 @@ class Thread(NamedTuple):
     """A thread as the server sees it."""
 
     busy: bool
-    interrupts: list[Mapping[str, Any]]
+    interrupts: Sequence[Mapping[str, Any]]
 
 
 async def look(thread_id: str) -> Thread | None:
@@ -45,10 +45,15 @@ async def look(thread_id: str) -> Thread | None:
 
 
 async def head(thread_id: str) -> str | None:
-    """The id of the thread's newest checkpoint."""
+    """The id of the thread's newest checkpoint; None where it has none, or is not there."""
     async with get_client(url=None, api_key=None) as client:
-        state = await client.threads.get_state(thread_id)
-    return state["checkpoint"].get("checkpoint_id")
+        try:
+            state = await client.threads.get_state(thread_id)
+        except NotFoundError:
+            return None
+    # Null where there is none, whatever the type says.
+    checkpoint = cast("Mapping[str, str] | None", state["checkpoint"])
+    return checkpoint.get("checkpoint_id") if checkpoint else None
 
 
 async def check(value: dict[str, Any]) -> None:
@@ -72,14 +77,17 @@ async def check(value: dict[str, Any]) -> None:
         )
     if value["thread_id"] is None or kwargs.get("temporary"):
         _forbid("A run without a thread is refused", "create a thread first")
-    configurable: dict[str, Any] = kwargs["config"]["configurable"]
-    for name in configurable:
-        if name.startswith("__pregel") or name == "checkpoint_map":
+    await _check_place(str(value["thread_id"]), kwargs["config"]["configurable"])
+
+
+async def _check_place(thread_id: str, configurable: dict[str, Any]) -> None:
+    """A run goes on from where its own thread stands, and from nowhere else."""
+    for name, given in configurable.items():
+        inside = name in {"checkpoint_map", "checkpoint_ns"} or name.startswith("__pregel")
+        if (inside and given) or (name == "thread_id" and str(given) != thread_id):
             _forbid(f"`{name}` is refused", "leave it out")
-    if configurable.get("checkpoint_ns"):
-        _forbid("`checkpoint_ns` is refused", "leave it out")
     named = configurable.pop("checkpoint_id", None)
-    if named is not None and named != await head(str(value["thread_id"])):
+    if named is not None and named != await head(thread_id):
         # Studio names the newest checkpoint with every answer; an older one would be a fork.
         _forbid("Going back to an earlier checkpoint is refused", "leave `checkpoint_id` out")
 
@@ -110,7 +118,7 @@ async def allow(parts: Parts, value: dict[str, Any], person: Person) -> None:
     if kwargs.get("command"):
         resume: Any = kwargs["command"].get("resume")
         interrupt_id = await _answer(parts, position, thread, resume, person)
-        kwargs["command"] = {"resume": {interrupt_id: DOORBELL}}
+        kwargs |= {"command": {"resume": {interrupt_id: DOORBELL}}, "input": None}
     else:
         kwargs["input"] = _input(position, thread, kwargs.get("input"))
 
@@ -121,7 +129,7 @@ def _input(position: Position | None, thread: Thread | None, given: Any) -> dict
     if position is None:
         if not isinstance(task, str) or not task.strip():
             raise InputError(
-                'A new attempt needs the input {"task": the path of a task file, or its YAML}.',
+                'A new attempt needs the input {"task": the path of a task file}.',
                 op=_OP,
             )
         return {"task": task}

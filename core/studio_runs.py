@@ -30,7 +30,7 @@ from checkrein.nodes.run import Run
 from checkrein.ports.bundle import Ports
 from checkrein.ports.records import Position
 from checkrein.studio_people import Person
-from checkrein.studio_tasks import read_task
+from checkrein.studio_tasks import check_tenant, read_task
 
 LEASE_WAIT_S = 5.0
 """How long a node waits for another owner to let go, seconds: long enough for a sweep."""
@@ -132,12 +132,13 @@ class ServerRuns:
             contract, ports = await self._stack.enter_async_context(
                 reopened(door.events, door.records, door.opener, attempt_id)
             )
+            check_tenant(contract, self._person)
             return _Opened(attempt_id, contract, ports)
         given = state.get("task")
         if not given:
             raise InputError(
                 f"There is no attempt {attempt_id}. Start one with the input "
-                '{"task": the path of a task file, or its YAML text}.',
+                '{"task": the path of a task file}.',
                 op="studio.open",
                 code="unknown_attempt",
             )

@@ -1,10 +1,8 @@
-"""A task that a person hands to the server: a file that lies there, or the YAML text itself."""
+"""A task that a person names to the server: a file that lies there."""
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from checkrein.compose import load_task
 from checkrein.contracts.task import TaskContract
@@ -15,7 +13,6 @@ TASKS = "CHECKREIN_TASKS"
 """The folder that task files come from; unset, the folder that the server was started in."""
 
 _OP = "studio.task"
-_SCRIPTED = "scripted:"
 
 
 def tasks_folder(environ: Mapping[str, str] = os.environ) -> Path:
@@ -24,14 +21,25 @@ def tasks_folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def read_task(given: str, folder: Path, person: Person) -> TaskContract:
-    """The contract of a task, requested by the person whatever the file says. It blocks.
+    """The contract of a task file, requested by the person whatever the file says. It blocks.
+
+    A task names the commands that the harness runs and the people who may approve. So it is a
+    file that the owner of the server put there, never a text that comes from a client.
 
     Raises:
         InputError: it lies elsewhere, cannot be used, or belongs to another tenant.
     """
-    text = given.strip()
-    is_text = "\n" in text or text.startswith("{")
-    contract = _of_text(given, folder) if is_text else _of_file(text, folder)
+    contract = _of_file(given.strip(), folder)
+    check_tenant(contract, person)
+    return contract.model_copy(update={"requested_by": person.person})
+
+
+def check_tenant(contract: TaskContract, person: Person) -> None:
+    """Refuse the tasks of other tenants.
+
+    Raises:
+        InputError: other_tenant.
+    """
     if contract.tenant != person.tenant:
         raise InputError(
             f"The task is for the tenant {contract.tenant}, and {person.person} is signed in for "
@@ -39,48 +47,14 @@ def read_task(given: str, folder: Path, person: Person) -> TaskContract:
             op=_OP,
             code="other_tenant",
         )
-    return contract.model_copy(update={"requested_by": person.person})
 
 
 def _of_file(name: str, folder: Path) -> TaskContract:
     """A file below the folder: the owner of the server put it there, and may name any path."""
-    if not name or "\0" in name:
-        raise InputError("Name a task file, or give the task's YAML text.", op=_OP)
+    if not name or "\0" in name or "\n" in name:
+        raise InputError(f"Name a task file below {folder}.", op=_OP, code="no_task_file")
     file = _inside(folder / name, folder, "The task file")
     return load_task(file).contract
-
-
-def _of_text(text: str, folder: Path) -> TaskContract:
-    """A text: the person wrote it, so that every path in it must stay below the folder."""
-    with tempfile.TemporaryDirectory(prefix="checkrein-task-") as made:
-        file = Path(made).resolve() / "task.yaml"
-        file.write_text(text, encoding="utf-8", errors="strict")
-        try:
-            contract = load_task(file).contract
-        except InputError as error:
-            message = str(error).replace(str(file), "task")
-            raise InputError(message, op=error.op, code=error.code) from error
-        return contract.model_copy(update=_moved(contract, file.parent, folder))
-
-
-def _moved(contract: TaskContract, from_: Path, to: Path) -> dict[str, Any]:
-    """The paths of a contract, as if its file had lain in another folder."""
-
-    def moved(path: str, what: str) -> str:
-        given = Path(path)
-        there = to / given.relative_to(from_) if given.is_relative_to(from_) else given
-        return str(_inside(there, to, what))
-
-    changed: dict[str, Any] = {}
-    if contract.workspace is not None:
-        path = moved(contract.workspace.path, "The workspace")
-        changed["workspace"] = contract.workspace.model_copy(update={"path": path})
-    if contract.policy is not None:
-        changed["policy"] = moved(contract.policy, "The policy")
-    if contract.model is not None and contract.model.startswith(_SCRIPTED):
-        script = moved(contract.model.removeprefix(_SCRIPTED), "The model's script")
-        changed["model"] = _SCRIPTED + script
-    return changed
 
 
 def _inside(path: Path, folder: Path, what: str) -> Path:

@@ -243,7 +243,11 @@ def _write(path: Path, data: bytes) -> None:
 def _free(out: Path) -> Path:
     """The place to write to, absolute; nothing may be there but an empty folder."""
     out = out.expanduser().absolute()
-    if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
+    try:
+        taken = out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir())))
+    except OSError as error:
+        raise _refused(out, error) from error
+    if taken:
         raise InputError(
             f"{out} is there already. Evidence is never written over anything: name a new folder.",
             op="evidence.export",

@@ -34,7 +34,6 @@ def assembled(facts: Sequence[Fact], head: ChainHead, sizes: Mapping[str, int]) 
     started, attempt = rebuilt.started, rebuilt.attempt
     if started is None or attempt is None:
         raise IntegrityError("The trace has no attempt_started.", op="evidence.assembled")
-    sealed = rebuilt.sealed
     task = (rebuilt.task or _task(started)).model_copy(update={"status": _outcome(rebuilt)})
     decisions = [d.decision for found in rebuilt.decisions.values() for d in found]
     return EvidencePackage(
@@ -46,19 +45,8 @@ def assembled(facts: Sequence[Fact], head: ChainHead, sizes: Mapping[str, int]) 
             f"workspace:{attempt.workspace_ref.baseline}",
             *task.input_refs,
         ],
-        candidate=None
-        if sealed is None
-        else Candidate(
-            summary=sealed.summary,
-            state_digest=sealed.state_digest,
-            candidate_hash=sealed.candidate_hash,
-        ),
-        actions=[
-            ActionRecord(
-                action=action, decisions=[d.decision for d in rebuilt.decisions.get(action_id, [])]
-            )
-            for action_id, action in rebuilt.actions.items()
-        ],
+        candidate=_candidate(rebuilt),
+        actions=_actions(rebuilt),
         effects=list(rebuilt.effects.values()),
         policies=sorted({attempt.policy_version, *(d.policy_version for d in decisions)}),
         approvals=[
@@ -71,6 +59,26 @@ def assembled(facts: Sequence[Fact], head: ChainHead, sizes: Mapping[str, int]) 
         head=head,
         usage=dict(sorted(rebuilt.spent.items())),
     )
+
+
+def _candidate(rebuilt: Rebuilt) -> Candidate | None:
+    sealed = rebuilt.sealed
+    if sealed is None:
+        return None
+    return Candidate(
+        summary=sealed.summary,
+        state_digest=sealed.state_digest,
+        candidate_hash=sealed.candidate_hash,
+    )
+
+
+def _actions(rebuilt: Rebuilt) -> list[ActionRecord]:
+    return [
+        ActionRecord(
+            action=action, decisions=[d.decision for d in rebuilt.decisions.get(action_id, [])]
+        )
+        for action_id, action in rebuilt.actions.items()
+    ]
 
 
 def _lineage(rebuilt: Rebuilt, effect: Effect) -> Lineage:

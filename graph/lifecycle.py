@@ -21,7 +21,7 @@ from checkrein.contracts.event import (
     UserAnswered,
 )
 from checkrein.contracts.task import TaskContract
-from checkrein.errors import BusyError, ConflictError
+from checkrein.errors import BusyError, CheckreinError, ConflictError
 from checkrein.graph.build import Graph, build
 from checkrein.graph.opening import Opener, created, reopened
 from checkrein.graph.publication import publish
@@ -126,13 +126,17 @@ class FrontDoor:
         return await self._continued(attempt_id, "recover")
 
     async def recover_all(self) -> list[Report]:
-        """Recover every attempt that has no living owner; one that is owned is left alone."""
+        """Recover every attempt that has no living owner; one that is owned is left alone.
+
+        One that cannot be recovered keeps none of the others waiting: its report warns of why.
+        """
         reports: list[Report] = []
         for found in await self.records.unfinished():
             try:
                 reports.append(await self.recover(found.attempt_id))
-            except BusyError:
-                reports.append(await report(self.records, found.attempt_id))
+            except CheckreinError as error:
+                warnings = [str(error)]
+                reports.append(await report(self.records, found.attempt_id, warnings=warnings))
         return reports
 
     async def sweep(self) -> None:

@@ -27,9 +27,18 @@ class Opener(Protocol):
         ...
 
     def open(
-        self, contract: TaskContract, attempt_id: str, workspace: WorkspaceRef
+        self,
+        contract: TaskContract,
+        attempt_id: str,
+        workspace: WorkspaceRef,
+        *,
+        only_to_end: bool = False,
     ) -> AbstractAsyncContextManager[Ports]:
-        """Open policy, model and capabilities; raises InputError for what cannot be opened."""
+        """Open policy, model and capabilities; raises InputError for what cannot be opened.
+
+        `only_to_end`: the attempt is being cancelled and does no new work, so that a model or a
+        policy that is gone meanwhile must not keep it from its end.
+        """
         ...
 
 
@@ -73,8 +82,13 @@ async def reopened(
 ) -> AsyncGenerator[tuple[TaskContract, Ports]]:
     """Open what a stored attempt needs; changes nothing."""
     contract = await events.contract(attempt_id)
-    workspace = (await records.position(attempt_id)).attempt.workspace_ref
-    async with opener.open(contract, attempt_id, workspace) as ports:
+    position = await records.position(attempt_id)
+    async with opener.open(
+        contract,
+        attempt_id,
+        position.attempt.workspace_ref,
+        only_to_end=position.cancel_reason is not None,
+    ) as ports:
         yield contract, ports
 
 

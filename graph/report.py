@@ -63,7 +63,7 @@ async def report(records: Records, attempt_id: str, **more: Any) -> Report:
         attempt_id=attempt_id,
         status=attempt.status,
         detail=position.detail,
-        waiting_for=waiting.reason if waiting is not None and not ended else None,
+        waiting_for=waiting.reason if waiting and attempt.status.is_suspended else None,
         approvals=[] if ended else await records.approvals(attempt_id),
         effects=dict(Counter(str(effect.status) for effect in effects)),
         verification=position.verification,

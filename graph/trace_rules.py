@@ -3,31 +3,21 @@
 A trace can be the faithful record of a bad run: what is graded here is the record, not the work.
 """
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
-
-from pydantic import ValidationError
 
 from checkrein.contracts import event as e
 from checkrein.contracts import ids
 from checkrein.contracts.action import Action, operation_hash
 from checkrein.contracts.approval import Answer, ApprovalRequest
-from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.codec import digest_of
 from checkrein.contracts.decision import Verdict
-from checkrein.contracts.effect import EffectStatus
 from checkrein.contracts.event import Event
 from checkrein.contracts.observation import ObservationStatus
-from checkrein.contracts.task import CommandCheck, TaskContract
-from checkrein.contracts.verification import CheckStatus, VerificationResult
 from checkrein.errors import InputError
-from checkrein.graph.facts import Fact, Fault, read_facts
+from checkrein.graph.ending_rules import Facts, Problem, contract_of, ending, verified
+from checkrein.graph.facts import Fault, read_facts
 from checkrein.graph.rebuilt import Rebuilt
 
-Problem = tuple[int, str]
-"""Where, as a seq, and what."""
-
-Facts = Sequence[Fact]
 _OUTCOME = e.EffectCommitted | e.EffectRefused | e.EffectUnknown | e.EffectReconciled
 
 
@@ -173,7 +163,7 @@ def _grants(facts: Facts) -> Iterator[Problem]:
 
 def _approvers(facts: Facts) -> Iterator[Problem]:
     asked: dict[str, ApprovalRequest] = {}
-    contract = _contract(facts)
+    contract = contract_of(facts)
     for fact in facts:
         p = fact.payload
         if isinstance(p, e.ApprovalPrepared):
@@ -210,77 +200,12 @@ def _sends(facts: Facts) -> Iterator[Problem]:
             yield fact.seq, f"{p.effect_id} has an outcome and was never sent"
 
 
-def _verified(facts: Facts) -> Iterator[Problem]:
-    sealed: e.CandidateSealed | None = None
-    verdict: e.VerificationFinished | None = None
-    for fact in facts:
-        p = fact.payload
-        if isinstance(p, e.CandidateSealed):
-            sealed, verdict = p, None
-        elif isinstance(p, e.VerificationFinished):
-            verdict = p
-        elif isinstance(p, e.EffectExecuting | e.EffectCommitted | e.EffectReconciled):
-            sealed = verdict = None  # the world that was sealed is no more
-        elif isinstance(p, e.AttemptEnded) and p.status is AttemptStatus.CANDIDATE_VERIFIED:
-            if sealed is None or verdict is None or verdict.repair:
-                yield fact.seq, "it ends verified without a verification of the last candidate"
-            elif not verdict.result.accepted or not verdict.result.checks:
-                yield fact.seq, "it ends verified although the verification did not accept"
-            elif verdict.result.state_digest != sealed.state_digest:
-                yield fact.seq, "it ends verified by a verification of another state"
-            else:
-                yield from ((fact.seq, problem) for problem in _unmet(facts, verdict.result))
-
-
-def _unmet(facts: Facts, result: VerificationResult) -> Iterator[str]:
-    contract = _contract(facts)
-    if contract is None or result.contract_version != contract.contract_version:
-        yield "the verification is of another contract"
-        return
-    passed = {c.name for c in result.checks if c.kind == "command" and c.exit_code == 0}
-    for check in contract.success:
-        if isinstance(check, CommandCheck) and shlex.join(check.command.argv) not in passed:
-            yield f"the verification did not run {shlex.join(check.command.argv)}"
-    if any(check.status is not CheckStatus.PASS for check in result.checks):
-        yield "a check of the accepted verification did not pass"
-
-
-def _ending(facts: Facts) -> Iterator[Problem]:
-    types = {fact.payload.type for fact in facts}
-    ends = [fact for fact in facts if isinstance(fact.payload, e.AttemptEnded)]
-    for fact in ends[:1]:
-        yield from ((later.seq, "it follows the end") for later in facts if later.seq > fact.seq)
-        rebuilt = Rebuilt.of(f for f in facts if f.seq <= fact.seq)
-        assert rebuilt.ended is not None
-        status, verdict = rebuilt.ended.status, rebuilt.verification
-        if not status.is_terminal:
-            yield fact.seq, f"{status} is no end"
-        if status is AttemptStatus.FAILED_VERIFICATION and (verdict is None or verdict.accepted):
-            yield fact.seq, "it ends unverified although no verification refused"
-        if status is AttemptStatus.CANCELLED and not {"cancel_requested", "cancelled"} <= types:
-            yield fact.seq, "it ends cancelled and nobody asked for that, or not all is quiet"
-        quiet = status in {AttemptStatus.CANCELLED, AttemptStatus.CANDIDATE_VERIFIED}
-        for effect in rebuilt.effects.values() if quiet else ():
-            if effect.status in {EffectStatus.EXECUTING, EffectStatus.UNKNOWN_EFFECT}:
-                yield fact.seq, f"it ends while {effect.effect_id} is {effect.status}"
-
-
 def _hash(compute: Callable[..., str], *parts: object) -> str:
     """A digest of JSON values; none where they have no canonical form, which fits nothing."""
     try:
         return compute(*parts)
     except InputError:
         return ""
-
-
-def _contract(facts: Facts) -> TaskContract | None:
-    for fact in facts:
-        if isinstance(fact.payload, e.AttemptStarted):
-            try:
-                return TaskContract.model_validate(fact.payload.contract)
-            except ValidationError:
-                return None
-    return None
 
 
 RULES: dict[str, Callable[[Facts], Iterator[Problem]]] = {
@@ -290,9 +215,9 @@ RULES: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "decision_before_effect": _decisions,
     "grant_for_same_operation": _grants,
     "approver_has_role": _approvers,
-    "checkpoint_before_request": _offers,
+    "checkpoint_before_approval": _offers,
     "executing_before_outcome": _sends,
-    "verified_by_evidence": _verified,
-    "ending_agrees": _ending,
+    "verified_by_evidence": verified,
+    "ending_agrees": ending,
 }
 """Every rule by its name, besides `readable`, `named_cause` and `legal_change`."""

@@ -36,11 +36,8 @@ async def _asked(run: Run, position: Position, state: ActionState) -> None:
     """Settle one effect by its target. Old owners are fenced off, so what is read stays true."""
     effect = state.effect
     assert effect is not None
-    capability = run.ports.capabilities[state.action.capability]
-    outcome = await capability.lookup(effect)
-    swaps = capability.spec.guarantee is Guarantee.COMPARE_AND_SET
-    if outcome is None and swaps and await _untouched(capability, effect):
-        outcome = Outcome(status=EffectStatus.NOT_APPLIED, message="still at the version before")
+    capability = run.ports.capabilities.get(state.action.capability)
+    outcome = None if capability is None else await _looked_up(capability, effect)
     if outcome is None:
         await unknown(run, position, state, effect, "cancelled before its answer was known")
         return
@@ -59,6 +56,12 @@ async def _asked(run: Run, position: Position, state: ActionState) -> None:
     await run.record(*events, *settled_call(position, state))
 
 
-async def _untouched(capability: Capability, effect: Effect) -> bool:
-    """Whether the target is still as it was before the effect."""
-    return await capability.version(effect.resource) == effect.from_version
+async def _looked_up(capability: Capability, effect: Effect) -> Outcome | None:
+    """What the target can prove: that it happened, or that it did not and cannot any more."""
+    outcome = await capability.lookup(effect)
+    swaps = capability.spec.guarantee is Guarantee.COMPARE_AND_SET
+    if outcome is not None or not swaps:
+        return outcome
+    if await capability.version(effect.resource) != effect.from_version:
+        return None
+    return Outcome(status=EffectStatus.NOT_APPLIED, message="still at the version before")

@@ -116,6 +116,9 @@ async def _sent(
         return await unknown(run, position, state, effect, why)
     if events is None:
         return "changed"
+    if effect is not None and resent and ruling.operation_hash != effect.operation_hash:
+        why = "its constraints changed after it was sent"
+        return await unknown(run, position, state, effect, why)
     permit = Permit(
         effect_id=ids.effect_id(
             run.contract.tenant, state.action.resource, state.action.idempotency_key

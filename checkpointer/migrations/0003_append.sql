@@ -251,7 +251,7 @@ BEGIN
             PERFORM checkrein.refuse('CR003', 'the attempt is being cancelled');
         END IF;
         IF r.status IN ('PENDING', 'GRANTED') AND r.expires_at <= checkrein.now() THEN
-            PERFORM checkrein.refuse('CR006', 'the approval has expired', 'expired');
+            PERFORM checkrein.refuse('CR006', 'the approval has expired; resume the attempt, so that the model is told', 'expired');
         END IF;
     END IF;
     CASE kind
@@ -374,7 +374,10 @@ BEGIN
     ELSE
         cause := checkrein.step_turn(a.attempt_id, n, at_seq);
         SELECT open_calls INTO left_open FROM checkrein.turns
-        WHERE attempt_id = a.attempt_id AND turn = n;
+        WHERE attempt_id = a.attempt_id AND turn = n AND status IN ('RESPONDED', 'CLOSED');
+        IF NOT FOUND THEN
+            PERFORM checkrein.refuse('CR002', format('turn %s has no call yet', n));
+        END IF;
     END IF;
     IF left_open = 0 THEN
         PERFORM checkrein.close_turn(a, n, at_seq);
@@ -393,14 +396,17 @@ BEGIN
         WHERE attempt_id = a.attempt_id AND turn = n AND waits_for IS NOT NULL
           AND status = 'RESPONDED';
         IF NOT FOUND THEN
-            PERFORM checkrein.refuse('CR002', 'nothing waits for an answer');
+            PERFORM checkrein.refuse('CR002', 'nothing waits for an answer; `checkrein status` tells what the attempt waits for');
         END IF;
         PERFORM checkrein.close_turn(a, n, at_seq);
     ELSE
         UPDATE checkrein.turns SET text = coalesce(p ->> 'question', p ->> 'why'),
             waits_call = p ->> 'call_id',
             waits_for = CASE kind WHEN 'question_asked' THEN 'question' ELSE 'stopped' END
-        WHERE attempt_id = a.attempt_id AND turn = n;
+        WHERE attempt_id = a.attempt_id AND turn = n AND status = 'RESPONDED';
+        IF NOT FOUND THEN
+            PERFORM checkrein.refuse('CR002', format('turn %s cannot wait now', n));
+        END IF;
     END IF;
     RETURN checkrein.step_turn(a.attempt_id, n, at_seq);
 END $$;
@@ -416,7 +422,11 @@ BEGIN
             'summary', p -> 'summary', 'state_digest', p -> 'state_digest',
             'candidate_hash', p -> 'candidate_hash')
         WHERE attempt_id = a.attempt_id;
-        UPDATE checkrein.turns SET usable = usable + 1 WHERE attempt_id = a.attempt_id AND turn = n;
+        UPDATE checkrein.turns SET usable = usable + 1
+        WHERE attempt_id = a.attempt_id AND turn = n AND status = 'RESPONDED';
+        IF NOT FOUND THEN
+            PERFORM checkrein.refuse('CR002', format('turn %s has no candidate now', n));
+        END IF;
     ELSIF kind = 'verification_finished' THEN
         INSERT INTO checkrein.verifications
         VALUES (a.tenant, a.attempt_id, n, p -> 'result', (p ->> 'repair')::boolean);

@@ -36,7 +36,8 @@ ORDER BY a.started_at
 SELECT checkrein.approval_json(p) AS approval
 FROM checkrein.approvals p JOIN checkrein.attempts a USING (attempt_id)
 WHERE (%(attempt)s::text IS NULL OR p.attempt_id = %(attempt)s)
-  AND (NOT %(open_only)s OR (p.status = 'PENDING' AND p.expires_at > checkrein.now()))
+  AND (NOT %(open_only)s OR (p.status = 'PENDING' AND p.expires_at > checkrein.now()
+                             AND a.cancel_reason IS NULL))
 ORDER BY a.started_at, p.requested_at, p.approval_id
 
 -- name: approval

@@ -105,9 +105,14 @@ class TaskContract(Frozen):
     commit_authority: Name | None = None
 
     @model_validator(mode="after")
-    def _no_doubles(self) -> "TaskContract":
+    def _consistent(self) -> "TaskContract":
         if len(set(self.capabilities)) != len(self.capabilities):
             raise ValueError("capabilities names one capability twice")
+        makes_report = any(isinstance(check, CommandCheck) for check in self.success)
+        if "test_report" in self.artifacts and not makes_report:
+            raise ValueError(
+                "artifacts expects a test_report, and no command under success makes one"
+            )
         return self
 
     @property

@@ -1,5 +1,6 @@
 """The whole command line: which commands there are, and how each of them ends."""
 
+import contextlib
 import os
 import sys
 import traceback
@@ -14,12 +15,19 @@ from checkrein.entrypoints.cli import (
     database,
     doctor,
     drawing,
+    evidence,
     exits,
     people,
     policies,
     tracing,
 )
-from checkrein.entrypoints.cli.console import error_json, fail, failure_json, make_streams_safe
+from checkrein.entrypoints.cli.console import (
+    ReaderGone,
+    error_json,
+    fail,
+    failure_json,
+    make_streams_safe,
+)
 from checkrein.entrypoints.cli.opening import InterruptedWork, debugging
 from checkrein.errors import CheckreinError
 
@@ -31,6 +39,18 @@ app = typer.Typer(
     help="Checkrein: a model proposes; ordinary code decides, executes, records and judges.",
     epilog=exits.MEANINGS,
 )
+
+
+def demo(
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the home folder with the database behind.")
+    ] = False,
+) -> int:
+    """Run the example: propose, approve, kill, recover, verify, prove."""
+    from checkrein.entrypoints.cli import demo as showing
+
+    return showing.demo(keep=keep)
+
 
 COMMANDS: tuple[Callable[..., int], ...] = (
     attempts.run,
@@ -46,8 +66,14 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     people.cancel,
     doctor.doctor,
     drawing.graph,
+    demo,
 )
-GROUPS = {"trace": tracing.app, "policy": policies.app, "db": database.app}
+GROUPS = {
+    "trace": tracing.app,
+    "evidence": evidence.app,
+    "policy": policies.app,
+    "db": database.app,
+}
 
 for command in COMMANDS:
     app.command()(command)
@@ -79,9 +105,9 @@ def run_command_line(args: Sequence[str]) -> int:
         code: Any = app(args=list(args), prog_name="checkrein", standalone_mode=False)
         sys.stdout.flush()
         if code == exits.Exit.INTERRUPTED:
-            raise InterruptedWork(None)
+            raise InterruptedWork
         return int(code or 0)
-    except BrokenPipeError:
+    except (ReaderGone, BrokenPipeError):
         # The reader has gone, as `head` does. Python must not find out again as it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + 13
@@ -89,16 +115,23 @@ def run_command_line(args: Sequence[str]) -> int:
         failure, exit_code = _ending(error, args)
         if debugging():
             traceback.print_exc()
-        fail(failure, as_json=as_json)
+        with contextlib.suppress(ReaderGone):
+            fail(failure, as_json=as_json)
         return int(exit_code)
 
 
 def _ending(error: Exception, args: Sequence[str]) -> tuple[dict[str, Any], exits.Exit]:
     """What is told about an error, and the exit code that goes with it."""
     if isinstance(error, InterruptedWork):
-        text = f"Interrupted. What was stored stands; go on with: {error.command}"
-        failure = failure_json(text, "interrupted", "cli", True, {"next": [error.command]})
-        return failure, exits.Exit.INTERRUPTED
+        text, steps = "Interrupted.", []
+        if error.command is not None:
+            text, steps = (
+                f"{text} What was stored stands; go on with: {error.command}",
+                [error.command],
+            )
+        return failure_json(
+            text, "interrupted", "cli", True, {"next": steps}
+        ), exits.Exit.INTERRUPTED
     if isinstance(error, CheckreinError):
         code = exits.of_error(error)
         if code is not exits.Exit.FAULT:

@@ -24,13 +24,15 @@ Told = tuple["Report", "TaskContract"]
 def run(
     task: Annotated[Path, typer.Argument(metavar="TASK.yaml", help="The task file.")],
     workspace: Annotated[
-        Path | None,
+        str | None,
         typer.Option(metavar="DIR", help="Work on this folder instead of the task's own."),
     ] = None,
     json: Json = False,
 ) -> int:
     """Run a task until it ends or must wait for somebody."""
     loaded = _loaded(task, workspace)
+    for mapped in loaded.mapping:
+        warn(f"{mapped.source} is read as {mapped.target}: {mapped.meaning}", "note")
     for warning in loaded.warnings:
         warn(warning)
 
@@ -52,6 +54,9 @@ def retry(
     task_id = words.identifier(task, "TASK")
 
     async def work(parts: "Parts", watch: "Watch") -> Told:
+        last = await parts.records.attempts(task_id, limit=1)
+        if last:
+            watch.expect((await parts.events.contract(last[0].attempt_id)).budgets)
         report = await parts.front_door.retry(task_id)
         return report, await parts.events.contract(report.attempt_id)
 
@@ -123,7 +128,7 @@ def told(report: "Report", contract: "TaskContract", *, json: bool) -> int:
     return exits.of_report(report)
 
 
-def _loaded(task: Path, workspace: Path | None) -> "LoadedTask":
+def _loaded(task: Path, workspace: str | None) -> "LoadedTask":
     """The task file as loaded, with the folder that the command line names, if it names one."""
     be_quiet()
     with Live("Checkrein to load"):
@@ -133,8 +138,8 @@ def _loaded(task: Path, workspace: Path | None) -> "LoadedTask":
         loaded = load_task(task)
         if workspace is None:
             return loaded
-        path = str(workspace.expanduser().absolute())
-        if not 0 < len(path) <= 4096 or not str(workspace):
+        path = str(Path(workspace).expanduser().absolute())
+        if not workspace.strip() or len(path) > 4096:
             raise InputError("--workspace names no folder.", op="cli.run", code="unusable_argument")
         given = loaded.contract.workspace
         spec = WorkspaceSpec(path=path, mode="copy" if given is None else given.mode)

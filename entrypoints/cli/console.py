@@ -42,30 +42,39 @@ def short(text: object, width: int = 100) -> str:
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
+class ReaderGone(Exception):  # noqa: N818 - a control signal, no error
+    """Whoever read stdout has gone, as `head` does; there is nobody left to write to."""
+
+
 def out(text: str = "") -> None:
     """Write lines for people to stdout."""
-    print(text)
+    try:
+        print(text)
+    except BrokenPipeError as error:
+        # Told at once: Typer would make exit code 1 of it, which means something else here.
+        raise ReaderGone from error
 
 
 def out_json(value: Mapping[str, Any]) -> None:
     """Write the command's one JSON object to stdout."""
     indent = 2 if sys.stdout.isatty() else None
     # ASCII alone: no terminal and no encoding can go wrong over it.
-    print(json.dumps(value, indent=indent, default=str).replace("\x7f", "\\u007f"))
+    out(json.dumps(value, indent=indent, default=str).replace("\x7f", "\\u007f"))
 
 
 def out_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write a table to stdout: a drawn one on a terminal, tabs where a program reads."""
     if not sys.stdout.isatty():
         for row in (head, *rows):
-            print("\t".join(shown(cell) for cell in row))
+            out("\t".join(shown(cell) for cell in row))
         return
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in head:
-        table.add_column(name, overflow="fold")
+    for place, name in enumerate(head):
+        # What stands first is an id or a number, and is copied whole.
+        table.add_column(name, overflow="fold", no_wrap=place == 0)
     for row in rows:
         table.add_row(*(Text(shown(cell)) for cell in row))
     _rich().print(table)
@@ -103,9 +112,9 @@ def fail(failure: Mapping[str, Any], *, as_json: bool) -> None:
         print(f"checkrein: {shown(failure['error']['message'], lines=True)}", file=sys.stderr)
 
 
-def warn(text: str) -> None:
-    """Write one warning to stderr."""
-    print(f"warning: {shown(text, lines=True)}", file=sys.stderr)
+def warn(text: str, kind: str = "warning") -> None:
+    """Write one warning, or a note of another kind, to stderr."""
+    print(f"{kind}: {shown(text, lines=True)}", file=sys.stderr)
 
 
 def make_streams_safe() -> None:

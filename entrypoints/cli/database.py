@@ -46,8 +46,7 @@ def stop(json: Json = False) -> int:
     with Live("the embedded server to stop"):
         from checkrein import compose
 
-        server = compose.embedded_server  # type: ignore[attr-defined] # not in its __all__
-        ran = bool(asyncio.run(server.stopped(settings.home)))
+        ran = asyncio.run(compose.embedded_server.stopped(settings.home))
     if json:
         out_json({"home": str(settings.home), "stopped": ran})
     else:
@@ -79,10 +78,9 @@ async def database_state(settings: "Settings", *, migrating: bool = False) -> di
     """
     from checkrein import compose
 
-    migrations = compose.migrate  # type: ignore[attr-defined] # not in its __all__
-    server = compose.server  # type: ignore[attr-defined] # not in its __all__
     database = await compose.database_of(settings)
-    version = await server.server_version(database)
+    version = await compose.server.server_version(database)
+    migrations = compose.migrate
     schema = await (migrations.migrate if migrating else migrations.state)(database)
     return {
         "embedded": database.embedded,

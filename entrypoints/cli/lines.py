@@ -62,7 +62,7 @@ def _ended(p: e.AttemptEnded) -> str:
     return f"ends as {p.status}{more}" + (" (a person must decide)" if p.needs_escalation else "")
 
 
-_TELLERS: dict[type[Any], Teller] = {
+TELLERS: dict[type[Any], Teller] = {
     e.TaskCreated: lambda p: f"task {p.task.task_id}",
     e.AttemptStarted: lambda p: (
         f"attempt {p.attempt.number} works in {p.attempt.workspace_ref.root}"
@@ -130,7 +130,7 @@ _NEXT_WAITS: dict[type[Any], Teller] = {
 
 def told(payload: e.Payload) -> str:
     """One line for people. It may hold text of the model: show it, do not print it as it is."""
-    return _TELLERS[type(payload)](payload)
+    return TELLERS[type(payload)](payload)
 
 
 def waits_for(payload: e.Payload) -> str:

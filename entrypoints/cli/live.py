@@ -12,7 +12,7 @@ from checkrein.entrypoints.cli.console import shown
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SILENCE_S = 1.5
+SILENCE_S = 1.2
 """Seconds without a line after which the view says what is being waited for."""
 
 _TICK_S = 0.25

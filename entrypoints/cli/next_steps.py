@@ -38,9 +38,11 @@ def next_steps(report: Report, contract: TaskContract) -> NextSteps:
     if report.status.is_terminal:
         return _after_the_end(report)
     if not report.status.is_suspended:
+        recover = f"checkrein recover {report.attempt_id}"
         if report.lease_alive:
-            return NextSteps([], "A process works on it. `checkrein pause` asks it to wait.")
-        return NextSteps([f"checkrein recover {report.attempt_id}"], "No process works on it.")
+            note = f"A process works on it. If that process has died, `{recover}` takes over."
+            return NextSteps([], note)
+        return NextSteps([recover], "No process works on it.")
     return _suspended(report, contract)
 
 
@@ -49,7 +51,7 @@ def _after_the_end(report: Report) -> NextSteps:
         out = f"evidence-{report.task_id[:8]}"
         return NextSteps([f"checkrein evidence export {report.task_id} --out {out}"])
     if report.status is _S.CANCELLED:
-        return NextSteps([], "It was cancelled; there is nothing to go on with.")
+        return NextSteps([], f"It was cancelled. `checkrein retry {report.task_id}` begins anew.")
     return NextSteps(
         [f"checkrein retry {report.task_id}"],
         "A retry is a new attempt of the same task, with budgets of its own.",

@@ -22,11 +22,11 @@ Work = Callable[["Parts", "Watch"], Awaitable[T]]
 
 
 class InterruptedWork(Exception):  # noqa: N818 - a control signal, no error
-    """Ctrl-C was pressed. Whatever was stored stands; `command` goes on from there."""
+    """Ctrl-C was pressed. Whatever was stored stands; `command`, if any, goes on from there."""
 
-    def __init__(self, attempt_id: str | None) -> None:
+    def __init__(self, command: str | None = None) -> None:
         super().__init__("interrupted")
-        self.command = f"checkrein recover {attempt_id or '--all'}"
+        self.command = command
 
 
 class OurFaultError(CheckreinError):
@@ -59,7 +59,7 @@ def opened(work: Work[T]) -> T:
         try:
             return asyncio.run(whole())
         except KeyboardInterrupt:
-            raise InterruptedWork(watch.attempt_id) from None
+            raise InterruptedWork from None
 
 
 def _place(settings: "Settings") -> str:
@@ -67,7 +67,7 @@ def _place(settings: "Settings") -> str:
 
 
 def driving(work: Work[T]) -> T:
-    """As `opened`, for work that goes on with attempts: says how to go on after a fault.
+    """As `opened`, for work that goes on with attempts: tells how to go on where it broke off.
 
     A write that the store refuses is no person's conflict here, but a fault of ours.
     """
@@ -79,6 +79,9 @@ def driving(work: Work[T]) -> T:
 
     try:
         return opened(watched)
+    except InterruptedWork:
+        known = seen[0].attempt_id if seen else None
+        raise InterruptedWork(f"checkrein recover {known or '--all'}") from None
     except CheckreinError as error:
         if seen and seen[0].attempt_id is not None:
             error.context.setdefault("attempt_id", seen[0].attempt_id)

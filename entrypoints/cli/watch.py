@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from checkrein.contracts.budget import Budget, BudgetLimits, BudgetLine
 from checkrein.contracts.event import BudgetSettled, Payload
 from checkrein.entrypoints.cli.console import short
-from checkrein.entrypoints.cli.live import Live
 from checkrein.entrypoints.cli.lines import QUIET, told, waits_for
+from checkrein.entrypoints.cli.live import Live
 
 _WIDTH = 200
 

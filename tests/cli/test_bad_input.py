@@ -109,6 +109,7 @@ def test_workspace_missing(refused: Callable[..., str], files: Path) -> None:
     assert str(files / "nowhere") in refused("run", path)
     path = task_file(files, [DONE])
     assert str(files / "elsewhere") in refused("run", path, "--workspace", files / "elsewhere")
+    assert "--workspace names no folder" in refused("run", path, "--workspace", "")
 
 
 def test_workspace_is_a_file(refused: Callable[..., str], files: Path) -> None:
@@ -149,7 +150,8 @@ def test_policy_that_does_not_compile(refused: Callable[..., str], files: Path) 
     rules = files / "policy" / "rules"
     rules.mkdir(parents=True)
     (rules / "mine.rego").write_text(
-        'package checkrein.rules.mine\n\nallow contains {"reason_code": "mine"} if {\n    input.x = = 1\n}\n'
+        "package checkrein.rules.mine\n\n"
+        'allow contains {"reason_code": "mine"} if {\n    input.phase = = "propose"\n}\n'
     )
     message = refused("run", task_file(files, [DONE], policy="policy"))
     assert "rules/mine.rego:4:" in message

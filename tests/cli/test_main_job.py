@@ -36,13 +36,14 @@ def waiting(cli: Cli, example: Path) -> Ran:
     """The main job, up to where a person is asked."""
     ran = cli("run", example / "task.yaml", "--json")
     assert ran.code == 3, ran
-    assert KEYS <= set(ran.json)
+    assert set(ran.json) >= KEYS
     return ran
 
 
 def say_yes(cli: Cli, ran: Ran) -> list[str]:
     """Run the first command that `next` names, as it stands; returns the others."""
-    approve, *others = ran.json["next"]
+    commands: list[str] = ran.json["next"]
+    approve, *others = commands
     assert cli(*approve.split()[1:]).code == 0
     return others
 
@@ -83,7 +84,7 @@ def test_run_approve_and_resume_in_three_processes(child: CommandLine, example: 
 
 @pytest.mark.shows(83, 84)
 def test_what_changed_while_it_waited_is_shown_again(cli: Cli, example: Path) -> None:
-    """Protects: a yes to one diff is no yes to another; the new one is on offer, and can be taken."""
+    """Protects: a yes to one diff is no yes to another; the new one is on offer."""
     ran = waiting(cli, example)
     (request,) = ran.json["approvals"]
     pricing = Path(ran.json["workspace"]) / "pricing.py"
@@ -129,7 +130,10 @@ def test_the_shipped_policy_denies_changing_the_tests(cli: Cli, example: Path) -
     ran = cli("run", example / "changes_tests.yaml", "--json")
     assert (ran.code, ran.json["status"]) == (4, "FAILED_VERIFICATION")
     assert ran.json["effects"] == {}
-    kinds = {e["type"]: e["payload"] for e in cli("trace", ran.json["attempt_id"], "--json").json["events"]}
+    kinds = {
+        e["type"]: e["payload"]
+        for e in cli("trace", ran.json["attempt_id"], "--json").json["events"]
+    }
     assert kinds["policy_decided"]["decision"]["decision"] == "DENY"
 
 

@@ -202,3 +202,13 @@ async def test_two_owners_at_once_make_one_effect(tmp_path: Path, settings: Sett
         assert (await parts.records.effects(report.attempt_id))[0].status == "COMMITTED"
         kinds = await loops.types(parts, report.attempt_id)
         assert kinds.count("effect_executing") == kinds.count("run_resumed") == 1
+
+
+async def test_cancel_needs_neither_model_nor_policy(tmp_path: Path, settings: Settings) -> None:
+    """Protects: what is gone meanwhile must not keep an attempt from its end."""
+    task = loops.contract(tmp_path, [WRITE, loops.DONE], policy=loops.ASK_WRITES)
+    async with loops.opened(settings) as (harness, _):
+        report = await harness.run(task)
+        (tmp_path / "decisions.yaml").unlink()
+        ended = await harness.cancel(report.attempt_id, by="alice", reason="not needed")
+        assert ended.status is AttemptStatus.CANCELLED

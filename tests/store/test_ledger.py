@@ -1,4 +1,4 @@
-"""The ledger: one row for each key, moved only forwards, only by the owner, only by definite word."""
+"""The ledger: one row for each key, moved forwards only, by its owner, on a definite word."""
 
 import asyncio
 from collections.abc import Callable
@@ -57,7 +57,15 @@ async def say(store: OpenStore, action: Action, *payloads: Payload, fence: int =
 
 
 async def effect(store: OpenStore, action: Action, tenant: str = "local") -> Effect | None:
-    return await store.records.effect_at(tenant, action.resource, action.idempotency_key)
+    """The row under the action's scoped key, whichever attempt made it."""
+    rows = await store.rows(
+        "SELECT checkrein.effect_json(e) AS effect FROM checkrein.effects e"
+        " WHERE tenant = %s AND resource = %s AND key = %s",
+        tenant,
+        action.resource,
+        action.idempotency_key,
+    )
+    return Effect.model_validate(rows[0]["effect"]) if rows else None
 
 
 async def found(store: OpenStore, action: Action) -> Effect:

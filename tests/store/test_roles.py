@@ -131,7 +131,7 @@ async def test_a_temporary_table_cannot_stand_in_for_a_real_one(store: OpenStore
         forged = [str(kind.type) for kind in asked()], [p.model_dump_json() for p in asked()]
         with pytest.raises(psycopg.Error, match="fence 7 no longer owns"):
             await connection.execute(
-                "SELECT checkrein.append(%s, 7, %s, %s, '{}')", (attempt_id, *forged)
+                "SELECT checkrein.append(%s, 7, %s, %s, '{}', true)", (attempt_id, *forged)
             )
         await connection.execute("DROP TABLE pg_temp.attempts")
     assert len(await store.events.read(attempt_id)) == 2

@@ -101,7 +101,9 @@ async def test_event_types_that_nobody_knows_are_refused(store: OpenStore) -> No
     fence = await store.fence(attempt_id)
     with pytest.raises(psycopg.Error, match="unknown event type prophecy"):
         await store.rows(
-            "SELECT checkrein.append(%s, %s, '{prophecy}', '{\"{}\"}', '{}')", attempt_id, fence
+            "SELECT checkrein.append(%s, %s, '{prophecy}', '{\"{}\"}', '{}', false)",
+            attempt_id,
+            fence,
         )
     with pytest.raises(psycopg.Error, match="cannot start with"):
         await store.rows("SELECT checkrein.start('{cancelled}', '{\"{}\"}')")

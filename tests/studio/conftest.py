@@ -1,4 +1,4 @@
-"""One dev server for the tests of a file, on a database of its own."""
+"""One dev server for all tests of this folder, on a database of its own."""
 
 import shutil
 import tempfile
@@ -14,9 +14,9 @@ from studio_server import StudioServer
 from checkrein.settings import Settings
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def studio_settings(server_url: str) -> Generator[Settings]:
-    """A home and a fresh database for the server, gone after the file's last test."""
+    """A home and a fresh database for the server, gone after the last test."""
     name = f"studio_{uuid.uuid4().hex[:16]}"
     home = Path(tempfile.mkdtemp(prefix="checkrein-home-"))
     with psycopg.connect(server_url.format(name="postgres"), autocommit=True) as connection:
@@ -28,7 +28,7 @@ def studio_settings(server_url: str) -> Generator[Settings]:
     shutil.rmtree(home, ignore_errors=True)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def studio(
     studio_settings: Settings, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[StudioServer]:

@@ -9,6 +9,7 @@ from typing import Any
 from checkrein.compose import Given, Parts, composed
 from checkrein.contracts.event import Payload, check_chain
 from checkrein.contracts.task import TaskContract
+from checkrein.graph.trace_rules import grade
 from checkrein.harness import Harness
 from checkrein.ports.capability import Capability
 from checkrein.settings import Settings
@@ -98,6 +99,7 @@ async def payloads(parts: Parts, attempt_id: str) -> list[Payload]:
     position = await parts.records.position(attempt_id)
     assert check_chain(events, position.head_seq, position.head_hash) == []
     assert all(event.cause_id is not None for event in events[1:])
+    assert grade(events) == []
     return [event.read() for event in events]
 
 

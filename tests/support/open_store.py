@@ -70,7 +70,7 @@ class OpenStore:
         (row,) = await self.rows(query, *values)
         return next(iter(row.values()))
 
-    async def by_owner(self, query: LiteralString, *values: object) -> None:
+    async def by_owner(self, query: LiteralString | sql.Composed, *values: object) -> None:
         """Run a statement that only the database's superuser may: how a tamperer works."""
         async with await AsyncConnection.connect(self.database.login, autocommit=True) as login:
             await login.execute(query, values)

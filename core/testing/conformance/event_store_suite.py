@@ -142,6 +142,19 @@ async def appending_is_all_or_nothing(stored: Stored) -> None:
         await stored.events.append(attempt_id, bad[:5], fence=lease.fence, blobs=[raw])
 
 
+async def appending_tells_where_the_attempt_stands(stored: Stored) -> None:
+    """append_and_look stores what append would, and its answer holds the last of it."""
+    attempt_id = await _begun(stored)
+    async with stored.leases.hold(attempt_id) as lease:
+        position = await stored.events.append_and_look(attempt_id, asked(), fence=lease.fence)
+        _same(position.head_seq, 5, "head_seq of the answer")
+        _same(position.turn and position.turn.status, "REQUESTED", "the turn of the answer")
+        again = stored.events.append_and_look(attempt_id, asked(), fence=lease.fence + 1)
+        await _refused(LeaseLostError, again)
+    found = await stored.events.read(attempt_id)
+    _same(found[-1].hash, position.head_hash, "head_hash of the answer")
+
+
 async def writing_needs_the_newest_fence(stored: Stored) -> None:
     """No fence, a fence of before, and one given back: each is refused."""
     attempt_id = await _begun(stored)
@@ -267,6 +280,7 @@ CHECKS: dict[str, Check] = {
         reading_goes_on_from_a_cursor,
         payload_text_is_kept,
         appending_is_all_or_nothing,
+        appending_tells_where_the_attempt_stands,
         writing_needs_the_newest_fence,
         requests_need_no_fence,
         writers_at_once_leave_no_gap,

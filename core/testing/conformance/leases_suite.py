@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from checkrein.contracts import ids
-from checkrein.errors import BusyError, InputError
+from checkrein.errors import BusyError, CheckreinError, InputError
 from checkrein.testing.conformance.event_store_suite import Stored
 from checkrein.testing.conformance.story import asked, opening
 
@@ -44,6 +44,20 @@ async def fences_grow(stored: Stored) -> None:
             fences.append(lease.fence)
         _must(not await lease.still_owner(), "a lease that was given back still owns")
     _must(fences == sorted(set(fences)), f"the fences are {fences}")
+
+
+async def owners_write_on_a_session_of_their_own(stored: Stored) -> None:
+    """The lease brings a store and records that work while it is held, and not after it."""
+    attempt_id = await _begun(stored)
+    async with stored.leases.hold(attempt_id) as lease:
+        position = await lease.events.append_and_look(attempt_id, asked(), fence=lease.fence)
+        _same(position, await lease.records.position(attempt_id), "where the attempt stands")
+        _must(position.lease_alive and position.turn is not None, f"it stands at {position!r}")
+    try:
+        await lease.events.append(attempt_id, asked(), fence=lease.fence)
+    except CheckreinError:
+        return
+    raise AssertionError("an owner wrote after it had given the attempt back")
 
 
 async def leases_are_given_back(stored: Stored) -> None:
@@ -122,6 +136,7 @@ CHECKS: dict[str, Check] = {
         one_owner_at_a_time,
         attempts_are_owned_apart,
         fences_grow,
+        owners_write_on_a_session_of_their_own,
         leases_are_given_back,
         a_heart_beats,
         waiting_ends_in_ownership,

@@ -22,7 +22,12 @@ TURNS = [
 
 async def _made(folder: Path, settings: Settings) -> None:
     task = loops.contract(
-        folder, TURNS, policy=loops.ASK_WRITES, artifacts=["diff"], constraints=["be brief"]
+        folder,
+        TURNS,
+        files={"a.txt": "one\n", "keep.txt": "kept\n"},
+        policy=loops.ASK_WRITES,
+        artifacts=["diff"],
+        constraints=["be brief", {"unchanged": ["keep.txt"]}],
     )
     async with loops.opened(settings) as (harness, parts):
         report = await harness.run(task)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from checkrein.graph.evidence_check import check
-from checkrein.graph.evidence_files import EVENTS, EVIDENCE, MANIFEST
+from checkrein.graph.evidence_files import EVENTS, EVIDENCE, MANIFEST, lines
 
 SAMPLED = 40
 """Positions of each larger file at which a byte is flipped."""
@@ -190,15 +190,24 @@ def test_an_event_edited_alone_breaks_the_chain(evidence: Path) -> None:
         text = events[place].payload.replace("1", "2", 1)
         edited = [*events]
         edited[place] = events[place].model_copy(update={"payload": text})
-        (evidence / EVENTS).write_bytes(forged.files.lines(edited))
+        (evidence / EVENTS).write_bytes(lines(edited))
         forged.seal(evidence)
         assert f"{EVENTS}:{place + 1}" in {x.file for x in check(evidence) if x.rule == "chain"}
+
+
+@pytest.mark.shows(399)
+def test_without_its_trace_a_right_result_is_no_evidence(evidence: Path) -> None:
+    """Protects: a verdict without the record of how it came about proves nothing."""
+    (evidence / EVENTS).unlink()
+    forged.seal(evidence)
+    assert json.loads((evidence / EVIDENCE).read_bytes())["verification"]["status"] == "PASS"
+    assert findings(evidence) == [f"{EVENTS}: every package has it [complete]"]
 
 
 def test_a_cut_tail_is_found(evidence: Path) -> None:
     """Protects: the end of a trace cannot be taken away."""
     events = forged.read_events(evidence)
-    (evidence / EVENTS).write_bytes(forged.files.lines(events[:-1]))
+    (evidence / EVENTS).write_bytes(lines(events[:-1]))
     forged.seal(evidence)
     assert (MANIFEST, "chain") in {(finding.file, finding.rule) for finding in check(evidence)}
     forged.forge(evidence, lambda payloads: payloads)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from checkrein.contracts.event import check_chain
 from checkrein.contracts.evidence import ChainHead
 from checkrein.graph.evidence_check import check
-from checkrein.graph.evidence_files import EVENTS
+from checkrein.graph.evidence_files import EVENTS, lines
 from checkrein.graph.facts import Fault
 from checkrein.graph.trace_rules import RULES, grade
 
@@ -71,10 +71,10 @@ MUTATIONS: dict[str, tuple[str, forged.Change]] = {
     "a result before any answer": ("result_has_call", without("model_responded")),
     "two results of one call": ("result_has_call", repeated("observation")),
     "on offer before a checkpoint": (
-        "checkpoint_before_request",
+        "checkpoint_before_approval",
         moved("approval_requested", "checkpoint_saved"),
     ),
-    "no checkpoint at all": ("checkpoint_before_request", without("checkpoint_saved")),
+    "no checkpoint at all": ("checkpoint_before_approval", without("checkpoint_saved")),
     "an effect without decisions": ("decision_before_effect", without("policy_decided")),
     "an effect that was denied": ("decision_before_effect", edited("policy_decided", deny)),
     "an effect without a grant": ("grant_for_same_operation", without("approval_granted")),
@@ -111,6 +111,10 @@ MUTATIONS: dict[str, tuple[str, forged.Change]] = {
         "verified_by_evidence",
         edited("verification_finished", lambda p: p["result"]["checks"].pop(0)),
     ),
+    "verified without a look at protected paths": (
+        "verified_by_evidence",
+        edited("verification_finished", lambda p: p["result"]["checks"].pop(1)),
+    ),
     "verified for another contract": (
         "verified_by_evidence",
         edited("verification_finished", lambda p: p["result"].update(contract_version="x")),
@@ -130,6 +134,7 @@ MUTATIONS: dict[str, tuple[str, forged.Change]] = {
     ),
     "a step that no table has": ("legal_change", repeated("candidate_sealed")),
     "an effect that is left open": ("ending_agrees", without("effect_committed")),
+    "an effect whose result was never told": ("ending_agrees", without("observation")),
     "a trace without its beginning": ("opening", lambda trace: trace[1:][1:]),
     "another contract than the task's": (
         "derived",
@@ -167,7 +172,7 @@ def test_a_good_trace_passes(original: Path) -> None:
     assert grade(forged.read_events(original)) == []
 
 
-@pytest.mark.shows(218, 226)
+@pytest.mark.shows(218, 226, 402)
 @pytest.mark.parametrize("what", MUTATIONS)
 def test_a_mutated_trace_names_the_rule_that_it_breaks(original: Path, what: str) -> None:
     """Protects: each rule is really checked, and is found by its own name."""
@@ -212,14 +217,15 @@ def test_a_folder_that_was_forged_throughout_still_breaks_the_rules(
     assert rule in {finding.rule for finding in check(evidence)}
 
 
-def places(value: Any) -> list[tuple[Any, Any]]:
+def places(value: object) -> list[tuple[Any, Any]]:
     """Every container of a JSON value with each of its keys."""
-    keys: list[Any] = []
+    items: list[tuple[Any, object]] = []
     if isinstance(value, dict):
-        keys = list(cast(dict[str, Any], value))
+        items = list(cast(dict[str, object], value).items())
     elif isinstance(value, list):
-        keys = list(range(len(cast(list[Any], value))))
-    return [(value, key) for key in keys] + [x for key in keys for x in places(value[key])]
+        items = list(enumerate(cast(list[object], value)))
+    found: list[tuple[Any, Any]] = [(value, key) for key, _ in items]
+    return found + [place for _, item in items for place in places(item)]
 
 
 STRANGE: st.SearchStrategy[Any] = (
@@ -238,16 +244,17 @@ def test_no_trace_whatever_makes_the_check_fall_over(evidence: Path, data: st.Da
     whole = forged.read_events(evidence)
     payloads = [json.loads(event.payload) for event in whole]
     kept = data.draw(st.lists(st.integers(0, len(payloads) - 1), min_size=1, max_size=60))
-    chosen = [
+    chosen: list[Any] = [
         json.loads(json.dumps(payloads[n]))
         for n in data.draw(st.sampled_from([kept, range(len(payloads))]))
     ]
     for _ in range(data.draw(st.integers(1, 6))):
         holder, key = data.draw(st.sampled_from(places(chosen)))
         holder[key] = data.draw(STRANGE)
-    trace = forged.chained([x if isinstance(x, dict) else {} for x in chosen], whole)
+    objects = [cast(dict[str, Any], x) if isinstance(x, dict) else {} for x in chosen]
+    trace = forged.chained(objects, whole)
     text = (evidence / EVENTS).read_bytes()
-    (evidence / EVENTS).write_bytes(forged.files.lines(trace))
+    (evidence / EVENTS).write_bytes(lines(trace))
     forged.seal(evidence, ChainHead(seq=len(trace), hash=trace[-1].hash))
     try:
         grade(trace)

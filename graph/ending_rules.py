@@ -1,0 +1,92 @@
+"""Rules about the end of a trace: what it says was reached, and what must stand before that."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from pydantic import ValidationError
+
+from checkrein.contracts import event as e
+from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.effect import EffectStatus
+from checkrein.contracts.task import CommandCheck, TaskContract
+from checkrein.contracts.verification import CheckStatus, VerificationResult
+from checkrein.graph.facts import Fact
+from checkrein.graph.rebuilt import Rebuilt
+
+Problem = tuple[int, str]
+"""Where, as a seq, and what."""
+
+Facts = Sequence[Fact]
+
+
+def verified(facts: Facts) -> Iterator[Problem]:
+    """What ends verified was accepted in its last sealed state, by every check of its contract."""
+    sealed: e.CandidateSealed | None = None
+    verdict: e.VerificationFinished | None = None
+    for fact in facts:
+        p = fact.payload
+        if isinstance(p, e.CandidateSealed):
+            sealed, verdict = p, None
+        elif isinstance(p, e.VerificationFinished):
+            verdict = p
+        elif isinstance(p, e.EffectExecuting | e.EffectCommitted | e.EffectReconciled):
+            sealed = verdict = None  # the world that was sealed is no more
+        elif isinstance(p, e.AttemptEnded) and p.status is AttemptStatus.CANDIDATE_VERIFIED:
+            if sealed is None or verdict is None or verdict.repair:
+                yield fact.seq, "it ends verified without a verification of the last candidate"
+            elif not verdict.result.accepted or not verdict.result.checks:
+                yield fact.seq, "it ends verified although the verification did not accept"
+            elif verdict.result.state_digest != sealed.state_digest:
+                yield fact.seq, "it ends verified by a verification of another state"
+            else:
+                yield from ((fact.seq, problem) for problem in _unmet(facts, verdict.result))
+
+
+def _unmet(facts: Facts, result: VerificationResult) -> Iterator[str]:
+    contract = contract_of(facts)
+    if contract is None or result.contract_version != contract.contract_version:
+        yield "the verification is of another contract"
+        return
+    passed = {c.name for c in result.checks if c.kind == "command" and c.exit_code == 0}
+    for check in contract.success:
+        if isinstance(check, CommandCheck) and shlex.join(check.command.argv) not in passed:
+            yield f"the verification did not run {shlex.join(check.command.argv)}"
+    if contract.protected and not any(check.kind == "unchanged" for check in result.checks):
+        yield "the verification did not look at the protected paths"
+    if any(check.status is not CheckStatus.PASS for check in result.checks):
+        yield "a check of the accepted verification did not pass"
+
+
+def ending(facts: Facts) -> Iterator[Problem]:
+    """The end agrees with the facts before it, and nothing follows."""
+    types = {fact.payload.type for fact in facts}
+    ends = [fact for fact in facts if isinstance(fact.payload, e.AttemptEnded)]
+    for fact in ends[:1]:
+        yield from ((later.seq, "it follows the end") for later in facts if later.seq > fact.seq)
+        rebuilt = Rebuilt.of(f for f in facts if f.seq <= fact.seq)
+        assert rebuilt.ended is not None
+        status, verdict = rebuilt.ended.status, rebuilt.verification
+        if not status.is_terminal:
+            yield fact.seq, f"{status} is no end"
+        if status is AttemptStatus.FAILED_VERIFICATION and (verdict is None or verdict.accepted):
+            yield fact.seq, "it ends unverified although no verification refused"
+        if status is AttemptStatus.CANCELLED and not {"cancel_requested", "cancelled"} <= types:
+            yield fact.seq, "it ends cancelled and nobody asked for that, or not all is quiet"
+        quiet = status in {AttemptStatus.CANCELLED, AttemptStatus.CANDIDATE_VERIFIED}
+        told = {f.payload.observation.action_id for f in facts if isinstance(f.payload, e.Observed)}
+        for effect in rebuilt.effects.values() if quiet else ():
+            if effect.status in {EffectStatus.EXECUTING, EffectStatus.UNKNOWN_EFFECT}:
+                yield fact.seq, f"it ends while {effect.effect_id} is {effect.status}"
+            elif status is not AttemptStatus.CANCELLED and effect.action_id not in told:
+                yield fact.seq, f"it ends and {effect.action_id} never got its result"
+
+
+def contract_of(facts: Facts) -> TaskContract | None:
+    """The contract that the attempt was started under, where it is one."""
+    for fact in facts:
+        if isinstance(fact.payload, e.AttemptStarted):
+            try:
+                return TaskContract.model_validate(fact.payload.contract)
+            except ValidationError:
+                return None
+    return None

@@ -1,0 +1,81 @@
+"""What programs send as an answer, in each of the forms that they send."""
+
+from typing import Any
+
+import pytest
+
+from checkrein.contracts.approval import Answer
+from checkrein.errors import ConflictError, InputError
+from checkrein.studio_answers import MAX_TEXT, addressed, decision, text
+
+ID = "0123456789abcdef0123456789abcdef"
+OTHER = "f" * 32
+YES = (Answer.APPROVE, "")
+
+
+@pytest.mark.parametrize(
+    ("value", "spoken"),
+    [
+        ({"decisions": [{"type": "approve"}]}, YES),
+        ([{"type": "accept", "args": None}], YES),
+        ({"type": "approve"}, YES),
+        ({"type": "approve", "message": "Fine.", "approver": "carol"}, YES),
+        ({"decisions": [{"type": "reject", "message": "Why?"}]}, (Answer.REJECT, "Why?")),
+        ({"type": "reject"}, (Answer.REJECT, "")),
+        ([{"type": "ignore", "args": None}], (Answer.REJECT, "")),
+        ([{"type": "response", "args": "Not so."}], (Answer.REJECT, "Not so.")),
+    ],
+)
+def test_every_program_is_understood(value: Any, spoken: tuple[Answer, str]) -> None:
+    """Protects LangChain's form, Agent Inbox's and a bare decision."""
+    assert decision(value) == spoken
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        False,
+        "approve",
+        "yes",
+        [],
+        {},
+        [{"type": "approve"}, {"type": "approve"}],
+        {"decisions": []},
+        {"decisions": {"type": "approve"}, "type": "approve", "x": 1} | {"decisions": 7},
+        {"type": "edit", "edited_action": {"name": "x", "args": {}}},
+        {"type": "respond", "message": "x"},
+        {"type": "APPROVE"},
+        {"type": ["approve"]},
+        {"approve": True},
+        {"type": "reject", "message": {"nested": 1}},
+        {"type": "reject", "message": "x" * (MAX_TEXT + 1)},
+    ],
+)
+def test_anything_else_is_no_answer(value: Any) -> None:
+    """Protects that nothing but a plain yes is a yes."""
+    with pytest.raises(InputError, match="approve"):
+        decision(value)
+
+
+def test_answer_is_matched_by_interrupt_id() -> None:
+    """Protects that an answer to what was shown before is not one to what is shown now."""
+    yes = {"type": "approve"}
+    assert addressed({ID: yes}, ID) == yes
+    assert addressed(yes, ID) == yes
+    assert addressed("a text", ID) == "a text"
+    assert addressed({}, ID) == {}
+    with pytest.raises(ConflictError, match=f"{ID} is"):
+        addressed({OTHER: yes}, ID)
+    with pytest.raises(InputError, match="one interrupt at a time"):
+        addressed({ID: yes, OTHER: yes}, ID)
+
+
+def test_text_is_taken_plain_or_named() -> None:
+    """Protects answers to a question of the model."""
+    assert text("Blue.") == "Blue."
+    assert text({"answer": "Blue."}) == "Blue."
+    for value in ("", "  ", None, 7, {"text": "Blue."}, ["Blue."], {"answer": ""}):
+        with pytest.raises(InputError, match="answered by a text"):
+            text(value)

@@ -1,0 +1,169 @@
+"""What is known of an attempt after some events, and how each object in it moves."""
+
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
+
+from checkrein.contracts.action import Action, ActionStatus
+from checkrein.contracts.approval import ApprovalGrant, ApprovalRequest, ApprovalStatus
+from checkrein.contracts.attempt import Attempt, AttemptStatus
+from checkrein.contracts.budget import Budget, BudgetLine
+from checkrein.contracts.decision import PolicyDecision
+from checkrein.contracts.effect import Effect, EffectStatus
+from checkrein.contracts.transitions import Machine, apply
+from checkrein.contracts.verification import VerificationResult
+from checkrein.errors import ConflictError
+from checkrein.ports.records import ActionState, Position, TurnState
+
+OPEN_ACTION = ("VALIDATED", "AUTHORIZED", "WAITING_APPROVAL")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn, with what its closing is counted by."""
+
+    state: TurnState
+    usable: int = 0
+    refused: int = 0
+    open_calls: int = 0
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """One action with the newest decision about it."""
+
+    action: Action
+    operation_hash: str | None = None
+    decision: PolicyDecision | None = None
+
+
+@dataclass
+class Folded:
+    """Everything that is known after some events; each step raises ConflictError or is made."""
+
+    attempt: Attempt
+    budgets: dict[Budget, BudgetLine]
+    fence: int
+    head_seq: int
+    turns: dict[int, Turn] = field(default_factory=dict[int, Turn])
+    actions: dict[str, Proposed] = field(default_factory=dict[str, Proposed])
+    approvals: dict[str, ApprovalRequest] = field(default_factory=dict[str, ApprovalRequest])
+    grants: dict[str, ApprovalGrant] = field(default_factory=dict[str, ApprovalGrant])
+    effects: dict[str, Effect] = field(default_factory=dict[str, Effect])
+    observed: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    judged: set[int] = field(default_factory=set[int])
+    sealed: str | None = None
+    verification: VerificationResult | None = None
+    pause_requested: bool = False
+    cancel_reason: str | None = None
+    exhausted: Budget | None = None
+    idle_turns: int = 0
+    denied_turns: int = 0
+    detail: str = ""
+
+    def copied(self) -> "Folded":
+        """Another one that may be changed without changing this one."""
+        other = replace(self)
+        for name in (one.name for one in fields(self)):
+            value = getattr(self, name)
+            if isinstance(value, dict | set):
+                setattr(other, name, copy(value))
+        return other
+
+    def position(self) -> Position:
+        """The same noun that the records give, without hash, clock times and wall time."""
+        newest = self.turns.get(max(self.turns, default=0))
+        number = 0 if newest is None else newest.state.turn
+        actions = [p for p in self.actions.values() if p.action.turn == number]
+        return Position(
+            attempt=self.attempt,
+            head_seq=self.head_seq,
+            head_hash="",
+            pause_requested=self.pause_requested,
+            cancel_reason=self.cancel_reason,
+            exhausted=self.exhausted,
+            turn=None if newest is None else newest.state,
+            actions=[self._action(p) for p in sorted(actions, key=lambda p: p.action.position)],
+            observed=sorted(position for turn, position in self.observed if turn == number),
+            budgets=self.budgets,
+            sealed=self.sealed,
+            verification=self.verification,
+            idle_turns=self.idle_turns,
+            denied_turns=self.denied_turns,
+            lease_alive=True,
+            detail=self.detail,
+        )
+
+    def _action(self, proposed: Proposed) -> ActionState:
+        action = proposed.action
+        requests = [r for r in self.approvals.values() if r.action_id == action.action_id]
+        approval = max(requests, key=lambda r: r.request_revision, default=None)
+        return ActionState(
+            action=action,
+            operation_hash=proposed.operation_hash,
+            decision=proposed.decision,
+            approval=approval,
+            grant=None if approval is None else self.grants.get(approval.approval_id),
+            effect=self.effects.get(action.idempotency_key),
+            observed=(action.turn, action.position) in self.observed,
+        )
+
+    # --- steps -----------------------------------------------------------------------------------
+
+    def step_attempt(self, word: str) -> None:
+        status = AttemptStatus(apply(Machine.ATTEMPT, self.attempt.status, word))
+        self.attempt = self.attempt.model_copy(update={"status": status})
+
+    def step_action(self, action_id: str, word: str | None) -> None:
+        must(action_id in self.actions)
+        if word is not None:
+            found = self.actions[action_id]
+            status = ActionStatus(apply(Machine.ACTION, found.action.status, word))
+            action = found.action.model_copy(update={"status": status})
+            self.actions[action_id] = replace(found, action=action)
+
+    def step_approval(self, approval_id: str, word: str) -> None:
+        found = self.approvals[approval_id]
+        status = ApprovalStatus(apply(Machine.APPROVAL, found.status, word))
+        self.approvals[approval_id] = found.model_copy(update={"status": status})
+
+    def step_effect(self, effect_id: str, action_id: str, word: str, **changes: object) -> None:
+        found = next((f for f in self.effects.values() if f.effect_id == effect_id), None)
+        must(found is not None and found.action_id == action_id)
+        assert found is not None
+        status = EffectStatus(apply(Machine.EFFECT, found.status, word))
+        self.effects[found.key] = found.model_copy(update={"status": status, **changes})
+
+    def turn(self, number: int, *statuses: str) -> Turn:
+        must(number in self.turns)
+        found = self.turns[number]
+        must(not statuses or found.state.status in statuses)
+        return found
+
+    def set_turn(self, number: int, **changes: object) -> None:
+        found = self.turns[number]
+        self.turns[number] = replace(found, state=found.state.model_copy(update=changes))
+
+    def close(self, number: int) -> None:
+        found = self.turns[number]
+        if found.state.status == "CLOSED":
+            return
+        self.set_turn(number, status="CLOSED")
+        idle = found.usable == 0 and found.state.waits_for is None
+        denied = found.usable > 0 and found.refused == found.usable
+        self.idle_turns = self.idle_turns + 1 if idle else 0
+        self.denied_turns = self.denied_turns + 1 if denied else 0
+
+    def book(self, budget: Budget, reserved: int, spent: int) -> None:
+        found = self.budgets[budget]
+        must(reserved <= 0 or found.spent + found.reserved + reserved <= found.limit)
+        line = BudgetLine(
+            limit=found.limit, spent=found.spent + spent, reserved=found.reserved + reserved
+        )
+        must(line.spent >= 0 and line.reserved >= 0)
+        self.budgets[budget] = line
+
+
+def must(holds: bool) -> None:
+    """Raise ConflictError where the database must refuse."""
+    if not holds:
+        raise ConflictError("the database must refuse this", op="fold", code="refused")

@@ -1,0 +1,150 @@
+"""Every event that could come next in a small attempt: two turns, two actions in each."""
+
+from dataclasses import dataclass
+
+from payloads import (
+    answered,
+    committed,
+    deduplicated,
+    effect_denied,
+    ended,
+    granted,
+    observed,
+    prepared,
+    reconciled,
+    refused,
+    requested,
+    sealed,
+    stale,
+    unknown,
+    unusable,
+    verified,
+)
+
+from checkrein.contracts.action import Action
+from checkrein.contracts.approval import Answer
+from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.budget import Budget
+from checkrein.contracts.decision import Verdict
+from checkrein.contracts.effect import EffectStatus
+from checkrein.contracts.event import (
+    ActionProposed,
+    BudgetExhausted,
+    BudgetReserved,
+    BudgetSettled,
+    Cancelled,
+    CancelRequested,
+    CheckpointSaved,
+    PauseRequested,
+    Payload,
+    QuestionAsked,
+    RetryScheduled,
+    RunResumed,
+    Suspended,
+    TurnStopped,
+    UserAnswered,
+)
+from checkrein.contracts.observation import ObservationStatus
+from checkrein.contracts.verification import CheckStatus
+from checkrein.testing.conformance.story import action_of, asked, bound, decided, executing, replied
+
+TURNS = (1, 2)
+POSITIONS = (0, 1)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What could come next, in a stable order, legal or not."""
+
+    of_actions: list[Payload]
+    of_turns: list[Payload]
+    of_attempt: list[Payload]
+
+    @property
+    def all(self) -> list[Payload]:
+        """All of them."""
+        return [*self.of_actions, *self.of_turns, *self.of_attempt]
+
+
+def candidates(attempt_id: str, fence: int) -> Candidates:
+    """Every event about two turns of two actions each."""
+    actions = [action_of(attempt_id, turn, position) for turn in TURNS for position in POSITIONS]
+    return Candidates(
+        of_actions=[payload for action in actions for payload in _of_action(action, fence)],
+        of_turns=[payload for turn in TURNS for payload in _of_turn(attempt_id, turn)],
+        of_attempt=_of_attempt(fence),
+    )
+
+
+def beginning(attempt_id: str, verdicts: list[Verdict]) -> list[Payload]:
+    """A first turn in which one action is proposed and judged for each verdict."""
+    actions = [action_of(attempt_id, 1, position) for position in range(len(verdicts))]
+    return [
+        *asked(),
+        *replied(),
+        *(ActionProposed(action=action) for action in actions),
+        *(decided(action, verdict) for action, verdict in zip(actions, verdicts, strict=True)),
+    ]
+
+
+def _of_attempt(fence: int) -> list[Payload]:
+    one = {Budget.TOOL_CALLS: 1}
+    return [
+        BudgetReserved(turn=1, amounts=one),
+        BudgetSettled(turn=1, released=one, spent=one),
+        BudgetSettled(turn=1, released=one, spent={}),
+        BudgetExhausted(budget=Budget.STEPS, limit=3, left=0, needed=1),
+        RetryScheduled(turn=1, what="model", try_number=2, delay_s=0.5, error_type="busy"),
+        CheckpointSaved(turn=1),
+        RunResumed(how="recover", fence=fence),
+        PauseRequested(by="bob"),
+        CancelRequested(by="bob", reason="enough"),
+        Cancelled(reason="enough"),
+        UserAnswered(text="this one", by="bob"),
+        *(Suspended(status=s, reason="it waits") for s in AttemptStatus if s.is_suspended),
+        *(ended(status) for status in AttemptStatus if status.is_terminal),
+    ]
+
+
+def _of_turn(attempt_id: str, turn: int) -> list[Payload]:
+    return [
+        *asked(turn),
+        *replied(turn),
+        *(unusable(attempt_id, turn, position) for position in (0, 2, 3)),
+        QuestionAsked(turn=turn, call_id="c", question="Which?"),
+        TurnStopped(turn=turn, why="empty_reply"),
+        *sealed(turn, "sha256:w1"),
+        *sealed(turn, "sha256:w2"),
+        verified(turn),
+        verified(turn, CheckStatus.FAIL),
+        verified(turn, CheckStatus.FAIL, repair=True),
+    ]
+
+
+def _of_action(action: Action, fence: int) -> list[Payload]:
+    found: list[Payload] = [
+        ActionProposed(action=action),
+        *(decided(action, v) for v in Verdict if v is not Verdict.CONSTRAINED_ALLOW),
+        bound(action),
+        executing(action, fence),
+        executing(action, fence - 1),
+        committed(action),
+        refused(action),
+        unknown(action),
+        reconciled(action),
+        reconciled(action, EffectStatus.NOT_APPLIED),
+        effect_denied(action),
+        deduplicated(action),
+        *(observed(action, status) for status in ObservationStatus),
+    ]
+    for revision in (1, 2):
+        found += [
+            prepared(action, revision),
+            requested(action, revision),
+            answered(action, Answer.APPROVE, revision),
+            answered(action, Answer.REJECT, revision),
+            granted(action, revision),
+            granted(action, revision, resource_version="v9"),
+            stale(action, revision),
+        ]
+    return found

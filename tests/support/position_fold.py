@@ -1,0 +1,303 @@
+"""Where an attempt stands, worked out from its events by plain Python: the database's other half.
+
+It says what the projection in SQL must say, refusals included, and is compared with it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from folded import OPEN_ACTION, Folded, Proposed, Turn, must
+
+from checkrein.contracts import event as e
+from checkrein.contracts.action import ActionStatus
+from checkrein.contracts.approval import Answer, ApprovalGrant, ApprovalRequest
+from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.effect import Effect, EffectStatus, OutcomeSource
+from checkrein.contracts.event import Payload
+from checkrein.ports.records import TurnState
+
+OPEN_APPROVAL = ("PREPARED", "PENDING", "GRANTED")
+
+
+def after(folded: Folded, payloads: Sequence[Payload]) -> Folded:
+    """Return what is known after more events; raises ConflictError where one is refused."""
+    following = folded.copied()
+    for payload in payloads:
+        must(not following.attempt.status.is_terminal)
+        handler: Callable[[Folded, Any], None] = _HANDLERS[type(payload)]
+        handler(following, payload)
+        following.head_seq += 1
+    return following
+
+
+def _compiled(f: Folded, p: e.ContextCompiled) -> None:
+    known = f.turns.get(p.turn)
+    must(known is None or known.state.status in {"COMPILED", "REQUESTED"})
+    if known is None:
+        f.turns[p.turn] = Turn(TurnState(turn=p.turn, status="COMPILED"))
+    f.set_turn(p.turn, sent=p.sent, manifest_ref=p.manifest_ref, lowest_trust=p.lowest_trust)
+
+
+def _model_requested(f: Folded, p: e.ModelRequested) -> None:
+    known = f.turn(p.turn, "COMPILED", "REQUESTED").state
+    f.set_turn(p.turn, status="REQUESTED", model_tries=known.model_tries + 1)
+
+
+def _model_responded(f: Folded, p: e.ModelResponded) -> None:
+    f.turn(p.turn, "REQUESTED")
+    f.set_turn(p.turn, status="RESPONDED", raw_ref=p.raw_ref)
+
+
+def _reserved(f: Folded, p: e.BudgetReserved) -> None:
+    for budget, amount in p.amounts.items():
+        f.book(budget, amount, 0)
+
+
+def _settled(f: Folded, p: e.BudgetSettled) -> None:
+    for budget in {*p.released, *p.spent}:
+        f.book(budget, -p.released.get(budget, 0), p.spent.get(budget, 0))
+
+
+def _proposed(f: Folded, p: e.ActionProposed) -> None:
+    must(p.action.action_id not in f.actions)
+    found = f.turn(p.action.turn, "RESPONDED")
+    action = p.action.model_copy(update={"status": ActionStatus.VALIDATED})
+    f.actions[action.action_id] = Proposed(action)
+    f.turns[action.turn] = replace(found, usable=found.usable + 1, open_calls=found.open_calls + 1)
+
+
+def _decided(f: Folded, p: e.PolicyDecided) -> None:
+    words = {"ALLOW": "allowed", "CONSTRAINED_ALLOW": "allowed", "REQUIRE_APPROVAL": "asked"}
+    f.step_action(p.action_id, words.get(p.decision.decision, "denied"))
+    f.actions[p.action_id] = replace(
+        f.actions[p.action_id], decision=p.decision, operation_hash=p.operation_hash
+    )
+
+
+def _prepared(f: Folded, p: e.ApprovalPrepared) -> None:
+    must(p.approval.approval_id not in f.approvals)
+    f.step_action(p.approval.action_id, None)
+    f.approvals[p.approval.approval_id] = p.approval
+
+
+def _request(f: Folded, approval_id: str, action_id: str) -> ApprovalRequest:
+    must(approval_id in f.approvals)
+    found = f.approvals[approval_id]
+    must(found.action_id == action_id)
+    return found
+
+
+def _requested(f: Folded, p: e.ApprovalRequested) -> None:
+    _request(f, p.approval_id, p.action_id)
+    f.step_approval(p.approval_id, "requested")
+
+
+def _approval_decided(f: Folded, p: e.ApprovalDecided) -> None:
+    _request(f, p.approval_id, p.action_id)
+    must(f.cancel_reason is None)
+    approved = p.answer is Answer.APPROVE
+    f.step_approval(p.approval_id, "granted" if approved else "rejected")
+    said = p.model_dump(exclude={"v", "type", "action_id"})
+    f.grants[p.approval_id] = ApprovalGrant.model_validate(said)
+    f.step_action(p.action_id, None if approved else "rejected")
+
+
+def _granted(f: Folded, p: e.ApprovalGranted) -> None:
+    found = _request(f, p.approval_id, p.action_id)
+    must(f.cancel_reason is None)
+    must(found.operation_hash == p.operation_hash)
+    must(found.resource_version == p.resource_version)
+    f.step_approval(p.approval_id, "used")
+    f.step_action(p.action_id, "granted")
+
+
+def _stale(f: Folded, p: e.ApprovalStale) -> None:
+    _request(f, p.approval_id, p.action_id)
+    f.step_approval(p.approval_id, "stale")
+    f.step_action(p.action_id, "stale")
+
+
+def _bound(f: Folded, p: e.IntentBound) -> None:
+    must(p.key not in f.effects)
+    f.step_action(p.action_id, None)
+    f.effects[p.key] = Effect.model_validate(
+        {**p.model_dump(exclude={"v", "type"}), "status": EffectStatus.INTENT}
+    )
+
+
+def _executing(f: Folded, p: e.EffectExecuting) -> None:
+    must(f.cancel_reason is None and p.fence == f.fence)
+    before = next((x.fence for x in f.effects.values() if x.effect_id == p.effect_id), 0)
+    marked = p.model_dump(include={"fence", "from_version", "to_version"})
+    f.step_effect(p.effect_id, p.action_id, "executing", **marked)
+    must(before < p.fence)
+    f.step_action(p.action_id, "running")
+
+
+def _received(f: Folded, p: e.EffectCommitted | e.EffectRefused | e.EffectUnknown) -> None:
+    word = p.type.removeprefix("effect_")
+    then = {"committed": "succeeded", "refused": "failed", "unknown": "unknown"}[word]
+    source = None if word == "unknown" else OutcomeSource.EXECUTED
+    f.step_effect(p.effect_id, p.action_id, word, outcome=p.outcome, source=source)
+    f.step_action(p.action_id, then)
+
+
+def _reconciled(f: Folded, p: e.EffectReconciled) -> None:
+    applied = p.outcome.status is EffectStatus.COMMITTED
+    must(applied or p.outcome.status is EffectStatus.NOT_APPLIED)
+    word = "reconciled" if applied else "not_applied"
+    f.step_effect(p.effect_id, p.action_id, word, outcome=p.outcome, source=p.source)
+    f.step_action(p.action_id, None if applied else "failed")
+
+
+def _effect_denied(f: Folded, p: e.EffectDenied) -> None:
+    f.step_effect(p.effect_id, p.action_id, "denied")
+    f.step_action(p.action_id, None)
+
+
+def _deduplicated(f: Folded, p: e.ActionDeduplicated) -> None:
+    f.step_action(p.action_id, "deduplicated")
+
+
+def _observed(f: Folded, p: e.Observed) -> None:
+    seen = p.observation
+    must((seen.turn, seen.position) not in f.observed)
+    turn = f.turn(seen.turn, "RESPONDED", "CLOSED")
+    known = f.actions.get(seen.action_id)
+    if known is not None:
+        word = {"ok": "succeeded", "skipped": "cancelled"}.get(seen.status, "not_applicable")
+        f.step_action(seen.action_id, word if known.action.status in OPEN_ACTION else None)
+        turn = replace(
+            turn,
+            open_calls=turn.open_calls - 1,
+            refused=turn.refused + (seen.status in {"denied", "rejected"}),
+        )
+        f.turns[seen.turn] = turn
+    f.observed.add((seen.turn, seen.position))
+    if turn.open_calls == 0:
+        f.close(seen.turn)
+
+
+def _question(f: Folded, p: e.QuestionAsked) -> None:
+    f.turn(p.turn, "RESPONDED")
+    f.set_turn(p.turn, waits_for="question", text=p.question)
+
+
+def _stopped(f: Folded, p: e.TurnStopped) -> None:
+    f.turn(p.turn, "RESPONDED")
+    f.set_turn(p.turn, waits_for="stopped", text=p.why)
+
+
+def _user_answered(f: Folded, p: e.UserAnswered) -> None:
+    newest = max(f.turns, default=0)
+    must(f.turn(newest, "RESPONDED").state.waits_for is not None)
+    f.close(newest)
+
+
+def _sealed(f: Folded, p: e.CandidateSealed) -> None:
+    f.step_attempt("sealed")
+    found = f.turn(p.turn, "RESPONDED")
+    f.turns[p.turn] = replace(found, usable=found.usable + 1)
+    f.sealed, f.verification = p.state_digest, None
+
+
+def _verification_started(f: Folded, p: e.VerificationStarted) -> None:
+    f.turn(p.turn)
+
+
+def _verified(f: Folded, p: e.VerificationFinished) -> None:
+    f.turn(p.turn)
+    must(p.turn not in f.judged)
+    f.judged.add(p.turn)
+    f.verification = p.result
+    if p.repair:
+        f.step_attempt("repair")
+        f.sealed = None
+        f.close(p.turn)
+
+
+def _suspended(f: Folded, p: e.Suspended) -> None:
+    f.step_attempt(f"suspended:{p.status}")
+    f.detail = p.reason
+
+
+def _resumed(f: Folded, p: e.RunResumed) -> None:
+    f.step_attempt("resumed")
+    f.pause_requested, f.exhausted, f.detail = False, None, ""
+
+
+def _cancel_requested(f: Folded, p: e.CancelRequested) -> None:
+    f.step_attempt("cancel_requested")
+    f.cancel_reason = p.reason
+
+
+def _pause_requested(f: Folded, p: e.PauseRequested) -> None:
+    f.pause_requested = True
+
+
+def _exhausted(f: Folded, p: e.BudgetExhausted) -> None:
+    f.exhausted = p.budget
+
+
+def _ended(f: Folded, p: e.AttemptEnded) -> None:
+    if p.status is AttemptStatus.CANDIDATE_VERIFIED:
+        must(f.verification is not None and f.verification.accepted)
+        must(f.verification is not None and f.verification.state_digest == f.sealed)
+    words = {
+        "CANDIDATE_VERIFIED": "verified",
+        "FAILED_VERIFICATION": "not_verified",
+        "CANCELLED": "cancelled",
+    }
+    f.step_attempt(words.get(p.status, f"ended:{p.status}"))
+    f.detail = p.detail
+    for action_id, found in list(f.actions.items()):
+        if found.action.status in OPEN_ACTION:
+            f.step_action(action_id, "cancelled")
+    for approval_id, request in list(f.approvals.items()):
+        if request.status in OPEN_APPROVAL:
+            f.step_approval(approval_id, "revoked")
+
+
+def _only_a_fact(f: Folded, p: object) -> None:
+    """A fact without a row of its own."""
+
+
+_HANDLERS: dict[type, Callable[[Folded, Any], None]] = {
+    e.ContextCompiled: _compiled,
+    e.ModelRequested: _model_requested,
+    e.ModelResponded: _model_responded,
+    e.BudgetReserved: _reserved,
+    e.BudgetSettled: _settled,
+    e.ActionProposed: _proposed,
+    e.PolicyDecided: _decided,
+    e.ApprovalPrepared: _prepared,
+    e.ApprovalRequested: _requested,
+    e.ApprovalDecided: _approval_decided,
+    e.ApprovalGranted: _granted,
+    e.ApprovalStale: _stale,
+    e.IntentBound: _bound,
+    e.EffectExecuting: _executing,
+    e.EffectCommitted: _received,
+    e.EffectRefused: _received,
+    e.EffectUnknown: _received,
+    e.EffectReconciled: _reconciled,
+    e.EffectDenied: _effect_denied,
+    e.ActionDeduplicated: _deduplicated,
+    e.Observed: _observed,
+    e.QuestionAsked: _question,
+    e.TurnStopped: _stopped,
+    e.UserAnswered: _user_answered,
+    e.CandidateSealed: _sealed,
+    e.VerificationStarted: _verification_started,
+    e.VerificationFinished: _verified,
+    e.Suspended: _suspended,
+    e.RunResumed: _resumed,
+    e.CancelRequested: _cancel_requested,
+    e.PauseRequested: _pause_requested,
+    e.BudgetExhausted: _exhausted,
+    e.AttemptEnded: _ended,
+    e.CheckpointSaved: _only_a_fact,
+    e.Cancelled: _only_a_fact,
+    e.RetryScheduled: _only_a_fact,
+}
