@@ -59,7 +59,6 @@ class Given:
 
     model: BaseChatModel | None = None
     capabilities: Sequence[Capability] = ()
-    policy: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -219,8 +218,8 @@ class _Opener:
         return await open_model(contract.model, base=Path("/"), open_script=ScriptedChatModel.load)
 
     async def _policy(self, contract: TaskContract) -> EmbeddedPolicy:
-        folder = self.given.policy or (Path(contract.policy) if contract.policy else None)
+        folder = contract.policy
         bundle = await asyncio.to_thread(
-            shipped_bundle if folder is None else lambda: load_bundle(folder)
+            shipped_bundle if folder is None else lambda: load_bundle(Path(folder))
         )
         return await EmbeddedPolicy.load(bundle)

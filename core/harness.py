@@ -23,9 +23,10 @@ class Harness:
     Every method may raise StoreError (the database cannot be used) besides what it names.
     """
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, policy: Path | str | None = None) -> None:
         """Use `Harness.open`."""
         self._parts = parts
+        self._policy = None if policy is None else Path(policy).absolute()
 
     @classmethod
     @asynccontextmanager
@@ -42,16 +43,18 @@ class Harness:
         Args:
             model: your LangChain chat model; None takes each task's `model` string.
             capabilities: functions of yours, made by `@capability`, beside the workspace's.
-            policy: a bundle folder; None takes each task's, else the shipped one.
+            policy: a bundle folder for the tasks that are run here; it becomes a part of their
+                contract, so that every later process uses it too. None takes each task's own, else
+                the shipped rules.
             settings: None reads the CHECKREIN_... environment variables.
 
         Raises:
             EnvironmentFault: the embedded Postgres cannot start.
             StoreError: the database cannot be used.
         """
-        given = Given(model, tuple(capabilities), None if policy is None else Path(policy))
+        given = Given(model, tuple(capabilities))
         async with composed(settings or Settings.from_env(), given) as parts:
-            yield cls(parts)
+            yield cls(parts, policy)
 
     async def run(self, contract: TaskContract) -> Report:
         """Work on a new task until it ends or must wait for somebody.
@@ -59,6 +62,8 @@ class Harness:
         Raises:
             InputError: workspace, policy or model cannot be opened; nothing was stored.
         """
+        if self._policy is not None:
+            contract = contract.model_copy(update={"policy": str(self._policy)})
         return await self._parts.front_door.start(contract)
 
     async def resume(self, attempt_id: str) -> Report:

@@ -39,8 +39,9 @@ ROUTES: dict[str, dict[str, str]] = {
 }
 """node, then outcome, to the next node."""
 
-RETURNS = ("compile_context", "decide", "commit_effect")
-"""Nodes that suspend, and to which `suspend` returns."""
+RETURNS = ("compile_context", "commit_effect")
+"""Where `suspend` returns to. What decide suspended for ends its turn, and the next one begins at
+the top, where cancel, pause and budgets are heard."""
 
 
 def next_node(node: str, outcome: str, came_from: str | None = None) -> str:
