@@ -84,7 +84,7 @@ def _document(
         task=TaskFacts(
             task_id=attempt.task_id,
             risk=contract.risk,
-            contract_version=contract.contract_version,
+            contract_version=run.contract_version,
             capabilities=contract.capabilities,
             requested_by=contract.requested_by,
         ),

@@ -5,7 +5,6 @@ from checkrein.contracts.codec import canonical, digest
 from checkrein.contracts.context import (
     CompiledContext,
     ContextManifest,
-    Message,
     Omitted,
     Source,
     Trust,
@@ -13,6 +12,7 @@ from checkrein.contracts.context import (
 from checkrein.contracts.event import BudgetExhausted
 from checkrein.nodes import messages
 from checkrein.nodes.cancel import cancel
+from checkrein.nodes.messages import ShownTurn, shown_turn
 from checkrein.nodes.run import Run, Step
 from checkrein.nodes.waiting import waiting_for
 from checkrein.ports.records import Position
@@ -44,9 +44,9 @@ async def compile_context(run: Run) -> Step:
 
 async def compiled(run: Run, position: Position) -> CompiledContext:
     """Make the context of the coming turn. Deterministic: the same position, the same bytes."""
-    turn = position.turn
-    number = 1 if turn is None else turn.turn + (turn.status == "CLOSED")
-    history = await run.lease.records.history(run.attempt_id, before=number, limit=HISTORY_TURNS)
+    newest = position.turn
+    number = 1 if newest is None else newest.turn + (newest.status == "CLOSED")
+    history = await _history(run, number)
     head = messages.opening(run.contract, position, number)
     granted = [
         run.ports.capabilities[name].spec
@@ -54,35 +54,18 @@ async def compiled(run: Run, position: Position) -> CompiledContext:
         if name in run.ports.capabilities
     ]
     tools = [messages.tool(spec) for spec in granted] + [messages.ASK_TOOL]
-    taken: list[list[Message]] = []
     sources = [
         Source(type="rules", id="platform", tokens=messages.tokens(head[0]), trust=Trust.PLATFORM),
         Source(type="goal", id="contract", tokens=messages.tokens(head[1]), trust=Trust.USER),
     ]
-    omitted: list[Omitted] = []
-    left = CONTEXT_TOKENS
-    for record in reversed(history):
-        shown = messages.of_turn(record)
-        size = sum(map(messages.tokens, shown))
-        if size > left:
-            omitted.append(
-                Omitted(type="turn", id=str(record.turn), reason="the context has no room left")
-            )
-            continue
-        left -= size
-        taken.append(shown)
-        sources.append(
-            Source(type="turn", id=str(record.turn), tokens=size, trust=messages.trust(record))
-        )
-    if history and history[0].turn > 1:
-        omitted.append(
-            Omitted(
-                type="turns",
-                id=f"1-{history[0].turn - 1}",
-                reason=f"only the last {HISTORY_TURNS} turns are shown",
-            )
-        )
-    sent = head + [message for shown in reversed(taken) for message in shown]
+    past, omitted = _fitted(history)
+    sources += [
+        Source(type="turn", id=str(turn.turn), tokens=turn.tokens, trust=turn.trust)
+        for turn in past
+    ]
+    sent = head + [message for turn in past for message in turn.messages]
+    texts = [messages.written(head), *(turn.written for turn in past)]
+    names = canonical([tool.name for tool in tools])
     manifest = ContextManifest(
         turn=number,
         policy_version=run.ports.policy.version,
@@ -90,9 +73,8 @@ async def compiled(run: Run, position: Position) -> CompiledContext:
         omitted=omitted,
         total_tokens=sum(source.tokens for source in sources),
         budget_tokens=CONTEXT_TOKENS,
-        sent=digest(
-            canonical([[m.model_dump(mode="json") for m in sent], [tool.name for tool in tools]])
-        ),
+        # Of the canonical JSON of [messages, names of tools], put together from its parts.
+        sent=digest(b"[[" + b",".join(texts) + b"]," + names + b"]"),
     )
     return CompiledContext(
         turn=number,
@@ -101,6 +83,34 @@ async def compiled(run: Run, position: Position) -> CompiledContext:
         manifest=manifest,
         lowest_trust=messages.least_trusted(source.trust for source in sources),
     )
+
+
+def _fitted(history: list[ShownTurn]) -> tuple[list[ShownTurn], list[Omitted]]:
+    """The newest turns that fit, oldest first; and what was left out, with the reason."""
+    taken: list[ShownTurn] = []
+    omitted: list[Omitted] = []
+    left = CONTEXT_TOKENS
+    for past in reversed(history):
+        if past.tokens > left:
+            why = "the context has no room left"
+            omitted.append(Omitted(type="turn", id=str(past.turn), reason=why))
+            continue
+        left -= past.tokens
+        taken.insert(0, past)
+    if history and history[0].turn > 1:
+        why = f"only the last {HISTORY_TURNS} turns are shown"
+        omitted.append(Omitted(type="turns", id=f"1-{history[0].turn - 1}", reason=why))
+    return taken, omitted
+
+
+async def _history(run: Run, number: int) -> list[ShownTurn]:
+    """The last turns before turn `number`; this run reads each of them once."""
+    known = run.history[-1].turn if run.history else 0
+    missing = min(number - 1 - known, HISTORY_TURNS)
+    if missing > 0:
+        records = await run.lease.records.history(run.attempt_id, before=number, limit=missing)
+        run.history = [*run.history, *map(shown_turn, records)][-HISTORY_TURNS:]
+    return run.history
 
 
 def _exhausted(position: Position) -> BudgetExhausted | None:

@@ -35,8 +35,8 @@ async def completion_gate(run: Run) -> Step:
     turn = position.turn
     if turn is None or turn.raw_ref is None or turn.status != "RESPONDED":
         return Step("repair")
-    raw = await run.lease.events.blob(turn.raw_ref)
-    summary = visible(read_reply(raw).text)[:SUMMARY_LIMIT]
+    reply = await run.stored_reply(turn.raw_ref)
+    summary = visible(read_reply(reply.raw).text)[:SUMMARY_LIMIT]
     try:
         sealed = await run.ports.workspace.digest()
         artifacts = await _artifacts(run)
@@ -121,7 +121,7 @@ async def _scratch() -> AsyncGenerator[Path]:
 def _result(run: Run, sealed: str, checks: list[CheckResult]) -> VerificationResult:
     bad = [check for check in checks if check.status is not CheckStatus.PASS]
     return VerificationResult(
-        contract_version=run.contract.contract_version,
+        contract_version=run.contract_version,
         verifier_version=", ".join(sorted({v.version for v in run.ports.verifiers})),
         checks=checks,
         status=CheckStatus.PASS if not bad else CheckStatus.FAIL,

@@ -31,8 +31,7 @@ from checkrein.contracts.proposal import (
 from checkrein.errors import BudgetExceededError, ModelError
 from checkrein.nodes import observations
 from checkrein.nodes.compile_context import compiled
-from checkrein.nodes.proposals import read_proposals
-from checkrein.nodes.run import Run, Step
+from checkrein.nodes.run import Reply, Run, Step
 from checkrein.ports.records import Position
 
 MODEL_TRIES = 3
@@ -47,8 +46,7 @@ async def decide(run: Run) -> Step:
     position = await run.position()
     turn = position.turn
     if turn is not None and turn.status == "RESPONDED" and turn.raw_ref is not None:
-        raw = await run.lease.events.blob(turn.raw_ref)
-        return await _judged(run, position, turn.turn, raw)
+        return await _judged(run, position, turn.turn, await run.stored_reply(turn.raw_ref))
     if position.idle_turns >= IDLE_TURNS:
         return await _ended(
             run, f"the model made no usable proposal in {position.idle_turns} turns in a row"
@@ -56,12 +54,13 @@ async def decide(run: Run) -> Step:
     context = run.compiled or await compiled(run, position)
     run.compiled = None
     try:
-        reply = await _asked(run, position, context)
+        answer = await _asked(run, position, context)
     except BudgetExceededError as error:
         return await _out_of_budget(run, position, error)
     except ModelError as error:
         return await _ended(run, str(error))
-    return await _judged(run, position, context.turn, reply.raw)
+    run.reply = run.parsed(answer.raw)
+    return await _judged(run, position, context.turn, run.reply)
 
 
 async def _asked(run: Run, position: Position, context: CompiledContext) -> ModelReply:
@@ -139,10 +138,9 @@ async def _tried(run: Run, context: CompiledContext, reserved: dict[Budget, int]
     raise AssertionError("unreachable: the last try returns or raises")
 
 
-async def _judged(run: Run, position: Position, turn: int, raw: bytes) -> Step:
-    """Say what the stored output amounts to. The same bytes always give the same answer."""
-    catalogue = {name: c.spec for name, c in run.ports.capabilities.items()}
-    proposals = read_proposals(raw, catalogue)
+async def _judged(run: Run, position: Position, turn: int, reply: Reply) -> Step:
+    """Say what the stored output amounts to, and record what ends the turn here."""
+    proposals = list(reply.proposals)
     known = position.turn
     waits = known.waits_for if known is not None and known.turn == turn else None
     match proposals:

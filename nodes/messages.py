@@ -1,6 +1,7 @@
 """How events become messages: rules and goal first, then turns word for word, bounded."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from checkrein.contracts.codec import canonical, clean
@@ -83,6 +84,38 @@ def of_turn(record: TurnRecord) -> list[Message]:
             )
         )
     return shown
+
+
+@dataclass(frozen=True)
+class ShownTurn:
+    """A closed turn as the model is shown it. It never changes again.
+
+    Attributes:
+        written: the messages' canonical JSON, joined by commas, for the digest of what is sent.
+    """
+
+    turn: int
+    messages: list[Message]
+    tokens: int
+    trust: Trust
+    written: bytes
+
+
+def shown_turn(record: TurnRecord) -> ShownTurn:
+    """Make a closed turn ready to be shown and measured."""
+    shown = of_turn(record)
+    return ShownTurn(
+        turn=record.turn,
+        messages=shown,
+        tokens=sum(map(tokens, shown)),
+        trust=trust(record),
+        written=written(shown),
+    )
+
+
+def written(shown: list[Message]) -> bytes:
+    """The messages' canonical JSON, joined by commas."""
+    return canonical([message.model_dump(mode="json") for message in shown])[1:-1]
 
 
 def result(observation: Observation) -> Message:

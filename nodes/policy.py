@@ -12,7 +12,7 @@ from checkrein.contracts.proposal import ToolProposal
 from checkrein.errors import CapabilityError, EnvironmentFault
 from checkrein.nodes import observations
 from checkrein.nodes.authorize import authorize
-from checkrein.nodes.proposals import read_proposals, read_reply
+from checkrein.nodes.proposals import read_reply
 from checkrein.nodes.requests import request
 from checkrein.nodes.run import Run, Step
 from checkrein.nodes.waiting import undecided
@@ -67,15 +67,13 @@ async def _routed(run: Run, turn: TurnState) -> Step:
 async def _first_look(run: Run, position: Position, turn: TurnState) -> None:
     """Judge the whole turn and store it in one transaction: actions, decisions, requests."""
     assert turn.raw_ref is not None
-    raw = await run.lease.events.blob(turn.raw_ref)
-    catalogue = {name: c.spec for name, c in run.ports.capabilities.items()}
-    proposals = read_proposals(raw, catalogue)
-    purpose = visible(read_reply(raw).text)[:PURPOSE_LIMIT]
+    reply = await run.stored_reply(turn.raw_ref)
+    purpose = visible(read_reply(reply.raw).text)[:PURPOSE_LIMIT]
     proposed: list[Payload] = []
     judged: list[Payload] = []
-    results: list[Payload] = [*observations.of_unusable(run.attempt_id, turn.turn, proposals)]
+    results: list[Payload] = [*observations.of_unusable(run.attempt_id, turn.turn, reply.proposals)]
     blobs: list[bytes] = []
-    for proposal in proposals:
+    for proposal in reply.proposals:
         if not isinstance(proposal, ToolProposal):
             continue
         try:

@@ -46,7 +46,7 @@ async def request(
             operation_hash=operation_hash,
             resource=action.resource,
             resource_version=version,
-            contract_version=run.contract.contract_version,
+            contract_version=run.contract_version,
             policy_version=decision.policy_version,
             reason_code=decision.reason_code,
             terms=terms.model_copy(

@@ -2,15 +2,29 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.codec import digest
 from checkrein.contracts.context import CompiledContext
 from checkrein.contracts.event import AttemptEnded, Payload
+from checkrein.contracts.proposal import Proposal
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import EnvironmentFault
+from checkrein.nodes.messages import ShownTurn
+from checkrein.nodes.proposals import read_proposals
 from checkrein.ports.bundle import Ports
 from checkrein.ports.leases import Lease
 from checkrein.ports.records import Position
+
+
+class Reply(NamedTuple):
+    """One model output: its digest, its bytes, and the proposals that they amount to."""
+
+    ref: str
+    raw: bytes
+    proposals: tuple[Proposal, ...]
 
 
 @dataclass
@@ -23,6 +37,8 @@ class Run:
         seen: where the attempt stood after the last append of this run. What other processes
             record meanwhile (answers, cancel) is heard at the next append, and checked by the
             database in the transaction that marks an effect EXECUTING.
+        history: closed turns as they are shown. They never change, so each is read once.
+        reply: the newest model output that was stored or read.
     """
 
     ports: Ports
@@ -30,6 +46,13 @@ class Run:
     lease: Lease
     compiled: CompiledContext | None = field(default=None)
     seen: Position | None = field(default=None)
+    history: list[ShownTurn] = field(default_factory=list[ShownTurn])
+    reply: Reply | None = field(default=None)
+
+    @cached_property
+    def contract_version(self) -> str:
+        """The contract's digest; a contract never changes."""
+        return self.contract.contract_version
 
     @property
     def attempt_id(self) -> str:
@@ -55,6 +78,17 @@ class Run:
         self.seen = None
         append = self.lease.events.append_and_look if look else self.lease.events.append
         self.seen = await append(self.attempt_id, payloads, fence=self.lease.fence, blobs=blobs)
+
+    async def stored_reply(self, ref: str) -> Reply:
+        """A stored model output with what it amounts to; read and parsed once."""
+        if self.reply is None or self.reply.ref != ref:
+            self.reply = self.parsed(await self.lease.events.blob(ref))
+        return self.reply
+
+    def parsed(self, raw: bytes) -> Reply:
+        """What a model output amounts to. The same bytes always give the same answer."""
+        catalogue = {name: c.spec for name, c in self.ports.capabilities.items()}
+        return Reply(digest(raw), raw, tuple(read_proposals(raw, catalogue)))
 
     async def broken(self, error: EnvironmentFault) -> "Step":
         """End the attempt because the machine or its workspace is broken."""
