@@ -59,6 +59,7 @@ class ChatModel:
         self._max_output_tokens = max_output_tokens or _own_limit(llm)
         self._tools: list[ToolDescription] = []
         self._runnable: Runnable[LanguageModelInput, Any] = llm
+        self._last: dict[int, tuple[Message, BaseMessage]] = {}
 
     @property
     def name(self) -> str:
@@ -76,7 +77,7 @@ class ChatModel:
         Raises:
             ModelError: retryable for a connection fault, a time-out, a rate limit or a 5xx.
         """
-        messages = [_message(message) for message in context.messages]
+        messages = self._converted(context.messages)
         config: RunnableConfig = {"metadata": {TURN: context.turn}}
         try:
             answer = await self._with_tools(context.tools).ainvoke(messages, config)
@@ -101,6 +102,16 @@ class ChatModel:
     def closing_note(self, turns: int) -> str | None:
         """Return the model's warning once the attempt ended after `turns` turns, or None."""
         return self._llm.closing_note(turns) if isinstance(self._llm, _Closing) else None
+
+    def _converted(self, messages: list[Message]) -> list[BaseMessage]:
+        """LangChain's form; a message of the last call that is sent again is not made anew."""
+        # By identity, which is safe while the message itself is kept beside what was made of it.
+        now = {
+            id(message): self._last.get(id(message)) or (message, _message(message))
+            for message in messages
+        }
+        self._last = now
+        return [now[id(message)][1] for message in messages]
 
     def _with_tools(self, tools: list[ToolDescription]) -> Runnable[LanguageModelInput, Any]:
         """The model with these tools, bound anew only when they differ from the last call's."""

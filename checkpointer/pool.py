@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
+import psycopg
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from psycopg import AsyncConnection
@@ -12,6 +13,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from checkrein.checkpointer.faults import translating
 from checkrein.checkpointer.server import Database
+from checkrein.errors import LeaseLostError
 
 Pool = AsyncConnectionPool[AsyncConnection[DictRow]]
 
@@ -32,8 +34,22 @@ class Session:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[AsyncConnection[DictRow]]:
-        """The connection itself."""
-        yield self._connection
+        """The connection itself.
+
+        Raises:
+            LeaseLostError: it was cut, and the owner's advisory lock with it.
+        """
+        try:
+            yield self._connection
+        except psycopg.OperationalError as error:
+            if not self._connection.closed:
+                raise
+            raise LeaseLostError(
+                "This process has lost its session with the database, and the attempt with it: "
+                "another process took it over, or the server went away. What was stored stands; "
+                "`checkrein recover` goes on from there.",
+                op="pool.session",
+            ) from error
 
 
 @asynccontextmanager

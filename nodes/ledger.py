@@ -5,6 +5,8 @@ other order calls an effect stale that has already happened. Bind, claim and EXE
 transaction, since the lease of the attempt is the claim.
 """
 
+import asyncio
+
 from checkrein.contracts import ids
 from checkrein.contracts.action import ActionStatus, Guarantee
 from checkrein.contracts.budget import Budget
@@ -50,8 +52,9 @@ async def perform_write(run: Run, position: Position, state: ActionState) -> str
             return settled
     sent_before = effect is not None and effect.status is not EffectStatus.INTENT
     try:
-        prepared = await capability.prepare(action.args)
-        description = await capability.describe(action.args)
+        prepared, description = await asyncio.gather(
+            capability.prepare(action.args), capability.describe(action.args)
+        )
     except CapabilityError as error:
         if effect is not None and sent_before:
             return await unknown(run, position, state, effect, str(error))

@@ -45,6 +45,9 @@ class EmbeddedPolicy:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._engine: EngineProcess | None = None
         self._closed = False
+        # The document that was written out last: it is asked for twice, once to judge it and once
+        # to store what was judged.
+        self._written: tuple[DecisionInput, bytes] | None = None
 
     @classmethod
     async def load(cls, bundle: Bundle, *, deadline_s: float = DEADLINE_S) -> "EmbeddedPolicy":
@@ -86,7 +89,9 @@ class EmbeddedPolicy:
         Raises:
             InputError: the document cannot be written canonically, or is too large.
         """
-        return input_text(document)
+        if self._written is None or self._written[0] is not document:
+            self._written = document, input_text(document)
+        return self._written[1]
 
     async def decide(self, document: DecisionInput) -> PolicyDecision:
         """Judge one action; never raises for a fault of the input, the policy or the engine.

@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import math
 import unicodedata
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import rfc8785
 from pydantic import BaseModel, ConfigDict
@@ -27,6 +29,11 @@ def canonical(value: Any) -> bytes:
         InputError: the value is no I-JSON (NaN, integers beyond 2**53, lone surrogates).
     """
     try:
+        if _plain(value):
+            # For such values the standard encoder writes the same bytes, many times faster.
+            return json.dumps(
+                value, ensure_ascii=False, sort_keys=True, separators=(",", ":")
+            ).encode()
         return rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, UnicodeEncodeError, RecursionError) as error:
         raise InputError(
@@ -34,6 +41,23 @@ def canonical(value: Any) -> bytes:
             op="codec.canonical",
             code="not_canonical",
         ) from error
+
+
+def _plain(value: Any) -> bool:
+    """Whether a value holds no floats, no large integers, and no keys beyond ASCII.
+
+    Those are where RFC 8785 differs from Python's own encoder with sorted keys.
+    """
+    if isinstance(value, str) or value is None or isinstance(value, bool):
+        return True
+    if isinstance(value, int):
+        return -(2**53) < value < 2**53
+    if isinstance(value, list):
+        return all(map(_plain, cast(list[Any], value)))
+    if isinstance(value, dict):
+        items = cast(dict[Any, Any], value).items()
+        return all(isinstance(key, str) and key.isascii() and _plain(item) for key, item in items)
+    return False
 
 
 def digest(data: bytes) -> str:
@@ -51,7 +75,7 @@ def clean(value: Any, *, where: str = "", depth: int = 0) -> Any:
 
     Raises:
         InputError: NUL or a lone surrogate in text, nesting beyond MAX_DEPTH, a non-JSON type,
-            or an integer or float outside I-JSON. The message names the place.
+            or a number that is not finite or beyond 2**53-1. The message names the place.
     """
     if depth > MAX_DEPTH:
         raise _refused(where, f"is nested deeper than {MAX_DEPTH} levels")
@@ -59,22 +83,22 @@ def clean(value: Any, *, where: str = "", depth: int = 0) -> Any:
         return value
     if isinstance(value, str):
         return clean_text(value, where=where)
-    if isinstance(value, int):
+    if isinstance(value, int | float):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _refused(where, "is no finite number")
         if abs(value) > 2**53 - 1:
+            # Whether it is written as 9e15 or in full: some reader would make another number of it.
             raise _refused(where, "is an integer beyond 2**53-1; send it as text")
         return value
-    if isinstance(value, float):
-        if value != value or value in (float("inf"), float("-inf")):
-            raise _refused(where, "is no finite number")
-        return value
     if isinstance(value, list | tuple):
-        return [clean(item, where=f"{where}/{n}", depth=depth + 1) for n, item in enumerate(value)]
+        items = cast(Sequence[Any], value)
+        return [clean(item, where=f"{where}/{n}", depth=depth + 1) for n, item in enumerate(items)]
     if isinstance(value, dict):
-        return _clean_object(value, where, depth)
+        return _clean_object(cast(dict[object, object], value), where, depth)
     raise _refused(where, f"is a {type(value).__name__}, which JSON does not have")
 
 
-def _clean_object(value: dict[Any, Any], where: str, depth: int) -> dict[str, Any]:
+def _clean_object(value: dict[object, object], where: str, depth: int) -> dict[str, Any]:
     cleaned: dict[str, Any] = {}
     for key, item in value.items():
         if not isinstance(key, str):
@@ -119,7 +143,7 @@ def json_object(text: str | bytes, *, op: str) -> dict[str, Any]:
         raise InputError(f"Not valid JSON: {error}.", op=op, code="invalid_json") from error
     if not isinstance(value, dict):
         raise InputError("The JSON is not an object.", op=op, code="invalid_json")
-    return value
+    return cast(dict[str, Any], value)
 
 
 def _refused(where: str, why: str) -> InputError:

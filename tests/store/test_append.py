@@ -155,8 +155,8 @@ async def test_an_attempt_that_has_ended_takes_nothing_more(
     last = len(await store.events.read(attempt_id))
     for fence_or_none in (fence, None):
         with pytest.raises(ConflictError) as refused:
-            late = CancelRequested(by="bob", reason="late")
-            await store.events.append(attempt_id, [late], fence=fence_or_none)
+            cancel = CancelRequested(by="bob", reason="late")
+            await store.events.append(attempt_id, [cancel], fence=fence_or_none)
         assert refused.value.code == "attempt_ended"
         assert refused.value.context["detail"] == status
     assert len(await store.events.read(attempt_id)) == last

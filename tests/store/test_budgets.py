@@ -6,7 +6,7 @@ import pytest
 from open_store import OpenStore
 
 from checkrein.contracts.budget import Budget, BudgetLimits, BudgetLine
-from checkrein.contracts.event import BudgetReserved, BudgetSettled, PauseRequested
+from checkrein.contracts.event import BudgetReserved, BudgetSettled, PauseRequested, Payload
 from checkrein.errors import BudgetExceededError, CheckreinError
 from checkrein.testing.conformance.story import contract_of
 
@@ -54,12 +54,13 @@ async def test_reserving_and_settling_add_up(store: OpenStore) -> None:
 async def test_a_reservation_that_does_not_fit_takes_everything_along(store: OpenStore) -> None:
     attempt_id, fence = await limited(store)
     await store.append(attempt_id, [settle({}, {CALLS: 8})], fence)
-    for bad in (
+    refusals: list[list[Payload]] = [
         [reserve(tool_calls=3)],
         [reserve(model_tokens=10, tool_calls=3)],
         [reserve(tool_calls=2), PauseRequested(by="me"), reserve(tool_calls=1)],
         [reserve(repairs=1)],
-    ):
+    ]
+    for bad in refusals:
         with pytest.raises(BudgetExceededError) as refused:
             await store.append(attempt_id, bad, fence)
         assert refused.value.context["detail"] in {"tool_calls", "repairs"}

@@ -187,7 +187,7 @@ async def test_executing_carries_the_owners_own_fence(store: OpenStore) -> None:
     assert (await found(store, action)).fence == 1
 
 
-@pytest.mark.shows(113, 116)
+@pytest.mark.shows(113)
 async def test_the_one_repeat_is_executing_under_a_higher_fence(store: OpenStore) -> None:
     """Same action, same key, same row: another try under the next owner's fence."""
     action = await acting(store)
@@ -296,7 +296,7 @@ ENDS: dict[EffectStatus, list[Step]] = {
 }
 
 
-@pytest.mark.shows(109, 119)
+@pytest.mark.shows(119)
 @pytest.mark.parametrize("ending", sorted(FINAL))
 async def test_a_final_row_never_changes_again(ending: EffectStatus, store: OpenStore) -> None:
     action = await acting(store)

@@ -54,8 +54,10 @@ def _value(annotation: Any, metadata: list[Any]) -> Any:
         return args[0]
     if origin in {Union, UnionType}:
         return _value(next(arg for arg in args if arg is not NoneType), metadata)
-    if origin in {list, frozenset}:
-        return origin([_value(args[0], [])])
+    if origin is list:
+        return [_value(args[0], [])]
+    if origin is frozenset:
+        return frozenset([_value(args[0], [])])
     if origin is dict:
         return {_value(args[0], []): _value(args[1], [])}
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):

@@ -64,8 +64,8 @@ class Folded:
         """Another one that may be changed without changing this one."""
         other = replace(self)
         for name in (one.name for one in fields(self)):
-            value = getattr(self, name)
-            if isinstance(value, dict | set):
+            value: object = getattr(self, name)
+            if type(value) in {dict, set}:
                 setattr(other, name, copy(value))
         return other
 

@@ -1,13 +1,12 @@
 """The Postgres store, opened as the application opens it, with shortcuts for tests of it."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
-import psycopg
 from psycopg import AsyncConnection, sql
-from psycopg.rows import DictRow, dict_row
+from psycopg.rows import DictRow
 
 from checkrein.checkpointer import pool, server
 from checkrein.checkpointer.leases import PostgresLeases
@@ -77,7 +76,9 @@ class OpenStore:
 
 
 @asynccontextmanager
-async def opened_store(url: str, *, size: int = 4, ttl_s: float = 15.0) -> AsyncIterator[OpenStore]:
+async def opened_store(
+    url: str, *, size: int = 4, ttl_s: float = 15.0
+) -> AsyncGenerator[OpenStore]:
     """Open everything on a migrated database."""
     database = server.by_url(url)
     async with pool.opened(database.app, size=size, op="tests.pool") as connections:
@@ -88,8 +89,3 @@ async def opened_store(url: str, *, size: int = 4, ttl_s: float = 15.0) -> Async
             PostgresRecords(connections),
             PostgresLeases(database, ttl_s),
         )
-
-
-def superuser(url: str) -> psycopg.Connection[DictRow]:
-    """A connection that may do anything."""
-    return psycopg.connect(url, autocommit=True, row_factory=dict_row)

@@ -92,7 +92,7 @@ async def events_are_numbered_caused_and_chained(stored: Stored) -> None:
     async with stored.leases.hold(attempt_id) as lease:
         await stored.events.append(attempt_id, asked(), fence=lease.fence)
         await stored.events.append(attempt_id, replied(), fence=lease.fence, blobs=[b"{}"])
-        judged = [ActionProposed(action=action), decided(action)]
+        judged: list[Payload] = [ActionProposed(action=action), decided(action)]
         await stored.events.append(attempt_id, judged, fence=lease.fence)
     found = await stored.events.read(attempt_id)
     _same([event.seq for event in found], list(range(1, 10)), "seq")
@@ -248,7 +248,7 @@ async def nothing_is_sent_once_cancelled(stored: Stored) -> None:
         await stored.events.append(attempt_id, authorized(action), fence=lease.fence)
         request = CancelRequested(by="bob", reason="enough")
         await stored.events.append(attempt_id, [request], fence=None)
-        sent = [bound(action), executing(action, lease.fence)]
+        sent: list[Payload] = [bound(action), executing(action, lease.fence)]
         refused = stored.events.append(attempt_id, sent, fence=lease.fence)
         _same((await _refused(ConflictError, refused)).code, "cancelled", "the error's code")
 

@@ -37,7 +37,7 @@ JSON = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(2**53) + 1, 2**53 - 1)
-    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.floats(-(2**53) + 1, 2**53 - 1)
     | st.text(st.characters(codec="utf-8", exclude_characters="\x00")),
     lambda inner: (
         st.lists(inner, max_size=4)
@@ -55,7 +55,10 @@ def test_canonical_form_is_that_of_the_standard() -> None:
     ("value", "text"),
     [
         ({"b": 1, "a": 2}, '{"a":2,"b":1}'),
-        ({"\U0001f600": 1, "\ufb33": 2, "€": 3, "1": 4}, '{"1":4,"€":3,"😀":1,"דּ":2}'),
+        (
+            {"\U0001f600": 1, "\ufb33": 2, "\u20ac": 3, "1": 4},
+            '{"1":4,"\u20ac":3,"\U0001f600":1,"\ufb33":2}',
+        ),
         ([1.0, -0.0, 1e21, 1e-7, 100.0], "[1,0,1e+21,1e-7,100]"),
         ("\x7f\u2028/<", '"\x7f\u2028/<"'),
         ({}, "{}"),
@@ -82,7 +85,7 @@ def test_canonical_form_sorts_by_utf16_and_writes_numbers_as_javascript_does(
         {"a", "b"},
         object(),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_what_json_readers_would_bend_has_no_canonical_form(value: Any) -> None:
     with pytest.raises(InputError) as refused:
@@ -110,9 +113,13 @@ def test_canonical_bytes_are_utf8_json_of_the_same_value(value: Any) -> None:
 @given(JSON)
 def test_a_digest_depends_on_the_value_and_not_on_its_order(value: Any) -> None:
     def turned(item: Any) -> Any:
-        if isinstance(item, dict):
-            return {key: turned(item[key]) for key in reversed(list(item))}
-        return [turned(one) for one in item] if isinstance(item, list) else item
+        match item:
+            case {**fields}:
+                return {key: turned(fields[key]) for key in reversed(fields)}
+            case [*items]:
+                return [turned(one) for one in items]
+            case _:
+                return item
 
     assert digest_of(turned(value)) == digest_of(value)
 
@@ -160,6 +167,9 @@ def test_two_names_that_become_one_are_refused_and_none_is_lost() -> None:
         ({"n": -math.inf}, "/n", "no finite number"),
         ({"n": 2**53}, "/n", "beyond"),
         ([-(2**53)], "/0", "beyond"),
+        ({"n": 2.0**53}, "/n", "beyond"),
+        ([10**400, 1], "/0", "beyond"),
+        ([1e300], "/0", "beyond"),
         ({"a": b"x"}, "/a", "bytes"),
         ({1: 2}, "/", "not text"),
         (object(), "/", "object"),
@@ -172,7 +182,7 @@ def test_what_no_store_can_hold_is_refused_with_its_place(value: Any, where: str
 
 
 def test_numbers_up_to_the_bounds_pass() -> None:
-    bounds = [2**53 - 1, -(2**53) + 1, 0, -0.0, 1.7976931348623157e308, True, False]
+    bounds = [2**53 - 1, -(2**53) + 1, 0, -0.0, 5e-324, 2.0**53 - 1, True, False]
     assert clean(bounds) == bounds
 
 
