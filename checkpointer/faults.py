@@ -1,6 +1,6 @@
 """What Postgres says, in our words. The CRxxx codes are raised by migrations/0003_append.sql."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import psycopg
@@ -62,12 +62,10 @@ def translated(error: psycopg.Error, op: str) -> CheckreinError:
 
 
 @asynccontextmanager
-async def translating(op: str) -> AsyncIterator[None]:
+async def translating(op: str) -> AsyncGenerator[None]:
     """Raise our errors for the driver's, with the driver's as the cause."""
     try:
         yield
-    except psycopg.Error as error:
-        raise translated(error, op) from error
     except PoolTimeout as error:
         raise StoreError(
             "No connection to the database within the time limit. Check that it runs and how many "
@@ -75,6 +73,8 @@ async def translating(op: str) -> AsyncIterator[None]:
             op=op,
             retryable=True,
         ) from error
+    except psycopg.Error as error:
+        raise translated(error, op) from error
 
 
 def _first_line(error: psycopg.Error) -> str:

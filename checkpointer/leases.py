@@ -1,7 +1,7 @@
 """Single ownership of an attempt, on a connection of its own that holds the advisory lock."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import LiteralString
@@ -23,6 +23,7 @@ TTL_S = 15.0
 _EXPIRED = """
 SELECT lease_backend FROM checkrein.attempts
 WHERE attempt_id = %s AND lease_owner IS NOT NULL AND lease_until <= checkrein.now()
+  AND EXISTS (SELECT FROM pg_locks WHERE pid = lease_backend AND locktype = 'advisory')
 """
 
 
@@ -83,7 +84,7 @@ class PostgresLeases:
         self._observer = observer
 
     @asynccontextmanager
-    async def hold(self, attempt_id: str, *, wait_s: float = 0.0) -> AsyncIterator[PostgresLease]:
+    async def hold(self, attempt_id: str, *, wait_s: float = 0.0) -> AsyncGenerator[PostgresLease]:
         """See the port."""
         async with translating("lease.hold"):
             connection = await AsyncConnection[DictRow].connect(

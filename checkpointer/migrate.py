@@ -5,11 +5,12 @@ import hashlib
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
+from typing import LiteralString
 
 import psycopg
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg import sql
-from psycopg.rows import dict_row
+from psycopg.rows import DictRow, dict_row
 
 from checkrein.checkpointer.faults import translating
 from checkrein.checkpointer.server import APP_ROLE, OWNER_ROLE, Database, server_version
@@ -145,7 +146,8 @@ async def _state(connection: psycopg.AsyncConnection) -> SchemaState:
 
 async def _roles(connection: psycopg.AsyncConnection) -> None:
     """Make the two roles (they belong to the whole server) and let this login act as them."""
-    for role, form in ((OWNER_ROLE, "NOLOGIN"), (APP_ROLE, "LOGIN")):
+    roles: dict[str, LiteralString] = {OWNER_ROLE: "NOLOGIN", APP_ROLE: "LOGIN"}
+    for role, form in roles.items():
         found = await connection.execute("SELECT FROM pg_roles WHERE rolname = %s", (role,))
         if await found.fetchone() is None:
             statement = sql.SQL("CREATE ROLE {} {}").format(sql.Identifier(role), sql.SQL(form))
@@ -185,7 +187,7 @@ async def _apply(connection: psycopg.AsyncConnection, migration: Migration) -> N
 
 async def _langgraph(database: Database) -> None:
     """LangGraph's own tables, in a schema of their own; the application writes their rows."""
-    async with await psycopg.AsyncConnection.connect(
+    async with await psycopg.AsyncConnection[DictRow].connect(
         database.login,
         options=f"-c role={OWNER_ROLE} -c search_path=langgraph",
         autocommit=True,

@@ -1,8 +1,8 @@
 """Connections: one pool for the store, and LangGraph's saver over one of its own."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Protocol
+from typing import Protocol, cast
 
 import psycopg
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -33,7 +33,7 @@ class Session:
         self._connection = connection
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[AsyncConnection[DictRow]]:
+    async def connection(self) -> AsyncGenerator[AsyncConnection[DictRow]]:
         """The connection itself.
 
         Raises:
@@ -52,8 +52,13 @@ class Session:
             ) from error
 
 
+async def _alive(connection: AsyncConnection[DictRow]) -> None:
+    """Prove that a connection still reaches the server; the pool replaces one that does not."""
+    await AsyncConnectionPool.check_connection(cast(AsyncConnection, connection))
+
+
 @asynccontextmanager
-async def opened(conninfo: str, *, size: int, op: str) -> AsyncIterator[Pool]:
+async def opened(conninfo: str, *, size: int, op: str) -> AsyncGenerator[Pool]:
     """Open a pool whose connections are checked before use, and close it at the end."""
     pool: Pool = AsyncConnectionPool(
         conninfo,
@@ -63,7 +68,7 @@ async def opened(conninfo: str, *, size: int, op: str) -> AsyncIterator[Pool]:
         max_size=size,
         timeout=30,
         max_idle=300,
-        check=AsyncConnectionPool.check_connection,
+        check=_alive,
         open=False,
     )
     try:
@@ -75,7 +80,7 @@ async def opened(conninfo: str, *, size: int, op: str) -> AsyncIterator[Pool]:
 
 
 @asynccontextmanager
-async def saver(database: Database) -> AsyncIterator[AsyncPostgresSaver]:
+async def saver(database: Database) -> AsyncGenerator[AsyncPostgresSaver]:
     """LangGraph's checkpointer on its own schema. Only plain JSON types are revived from it."""
     conninfo = database.schema("langgraph")
     async with opened(conninfo, size=4, op="pool.saver") as pool:

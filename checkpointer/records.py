@@ -148,7 +148,7 @@ class PostgresRecords:
 
     async def _rows(self, query: str, **values: object) -> list[DictRow]:
         async with translating(f"records.{query}"), self._pool.connection() as connection:
-            return await (await connection.execute(_queries()[query], values)).fetchall()
+            return await (await connection.execute(_queries()[query].encode(), values)).fetchall()
 
 
 def position_from(p: dict[str, Any]) -> Position:

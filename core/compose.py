@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -86,7 +86,7 @@ async def composed(
     given: Given | None = None,
     observer: Observer | None = None,
     lease_ttl_s: float = TTL_S,
-) -> AsyncIterator[Parts]:
+) -> AsyncGenerator[Parts]:
     """Open the database and everything on it.
 
     Raises:
@@ -151,7 +151,7 @@ class _Opener:
         workspace: WorkspaceRef,
         *,
         only_to_end: bool = False,
-    ) -> AsyncIterator[Ports]:
+    ) -> AsyncGenerator[Ports]:
         """Open policy, model and capabilities for one attempt."""
         model = AbsentModel(contract.model or "") if only_to_end else await self._model(contract)
         folder = FolderWorkspace(

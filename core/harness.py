@@ -1,7 +1,7 @@
 """The public Python API: a harness that is open on one database."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -37,7 +37,7 @@ class Harness:
         capabilities: Sequence[Capability] = (),
         policy: Path | str | None = None,
         settings: Settings | None = None,
-    ) -> AsyncIterator["Harness"]:
+    ) -> AsyncGenerator["Harness"]:
         """Open the database (embedded unless CHECKREIN_DATABASE_URL names yours).
 
         Args:

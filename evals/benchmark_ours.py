@@ -46,7 +46,8 @@ class Ours:
 
     async def play(self, actions: int) -> float:
         """See evals.benchmark_runs.Contender."""
-        self._model.script = script(actions, CAPABILITY)
+        self._runs += 1
+        self._model.script = script(actions, CAPABILITY, self._runs)
         contract = self._contract()
         started = time.perf_counter()
         report = await self._harness.run(contract)
@@ -64,7 +65,6 @@ class Ours:
         return seconds
 
     def _contract(self) -> TaskContract:
-        self._runs += 1
         workspace = self._folder / str(self._runs)
         workspace.mkdir(parents=True)
         (workspace / _KEPT).write_text("kept\n", encoding="utf-8")
@@ -83,7 +83,7 @@ async def opened(
     home: Path, folder: Path, mode: Mode, durability: Durability
 ) -> AsyncGenerator[Ours]:
     """Open our side. `folder` takes the workspaces; it lies outside of the home."""
-    model = ScriptedChatModel(script=script(1, CAPABILITY), source="benchmark")
+    model = ScriptedChatModel(script=script(1, CAPABILITY, 0), source="benchmark")
     settings = Settings(home=home, durability=durability)
     policy = _allowing(folder) if mode == "allowed" else None
     async with Harness.open(model=model, policy=policy, settings=settings) as harness:

@@ -87,9 +87,12 @@ class Contender(Protocol):
         ...
 
 
-def script(actions: int, tool: str) -> Script:
-    """A turn for each action, and one that ends it; the same text whenever it is made."""
-    rng = random.Random(actions)  # noqa: S311 - filler text, no secret
+def script(actions: int, tool: str, run: int) -> Script:
+    """A turn for each action, and one that ends it.
+
+    The same whenever it is made, and another text for each run: a store may keep equal bytes once.
+    """
+    rng = random.Random(f"{actions} {run}")  # noqa: S311 - filler text, no secret
     turns: list[dict[str, Any]] = [
         {
             "text": f"Writing part {n}.",

@@ -52,7 +52,7 @@ class Theirs:
         workspace = self._folder / str(self._runs)
         workspace.mkdir(parents=True)
         agent: Any = create_agent(
-            ScriptedChatModel(script=script(actions, TOOL), source="benchmark"),
+            ScriptedChatModel(script=script(actions, TOOL, self._runs), source="benchmark"),
             [_tool(workspace)],
             middleware=[HumanInTheLoopMiddleware(interrupt_on={TOOL: self._mode == "asked"})],
             checkpointer=self._saver,

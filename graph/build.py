@@ -45,10 +45,12 @@ class Runs(Protocol):
 def build(runs: Runs, checkpointer: BaseCheckpointSaver[Any] | None = None) -> Graph:
     """Compile the graph. Without a checkpointer it is for a server that brings its own."""
     graph: StateGraph[GraphState, None, GraphState, GraphState] = StateGraph(GraphState)
+    # LangGraph leaves type parameters of its own open here; pyright reports those, not ours.
+    add_node = graph.add_node  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     for name, node in NODES.items():
-        graph.add_node(name, _step(name, node, runs), destinations=routing.destinations(name))
+        add_node(name, _step(name, node, runs), destinations=routing.destinations(name))
     graph.add_edge(START, "compile_context")
-    return graph.compile(checkpointer=checkpointer)
+    return graph.compile(checkpointer)  # pyright: ignore[reportUnknownMemberType]
 
 
 class _Step(Protocol):

@@ -3,7 +3,7 @@
 LangGraph has no lock on a thread. Whoever does not get the lease is told so and touches nothing.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -48,7 +48,7 @@ class _Held:
     run: Run
 
     @asynccontextmanager
-    async def enter(self, state: GraphState, config: RunnableConfig) -> AsyncIterator[Run]:
+    async def enter(self, state: GraphState, config: RunnableConfig) -> AsyncGenerator[Run]:
         """The lease is held already."""
         yield self.run
 
@@ -70,7 +70,7 @@ class FrontDoor:
         self.leases = leases
         self.opener = opener
         self._saver = saver
-        self._durability = durability
+        self._durability: Durability = durability
 
     async def start(self, contract: TaskContract) -> Report:
         """Create a task and its first attempt, and work on it until it ends or must wait.
@@ -230,7 +230,9 @@ class FrontDoor:
             "recursion_limit": SUPERSTEPS,
         }
         entry = await _entry(graph, config, run.attempt_id, resumed)
-        result = await graph.ainvoke(entry, config, durability=self._durability)
+        # LangGraph leaves type parameters of its own open here; pyright reports those, not ours.
+        invoke = graph.ainvoke  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        result = await invoke(entry, config, durability=self._durability)
         interrupts = result.get("__interrupt__") or ()
         return str(interrupts[0].id) if interrupts else None
 

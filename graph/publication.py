@@ -2,7 +2,8 @@
 
 from checkrein.contracts.approval import ApprovalStatus
 from checkrein.contracts.attempt import AttemptStatus
-from checkrein.contracts.event import ApprovalRequested, CheckpointSaved, Suspended
+from checkrein.contracts.event import ApprovalRequested, CheckpointSaved, Payload, Suspended
+from checkrein.errors import ConflictError
 from checkrein.nodes.waiting import waiting_for
 from checkrein.ports.event_store import EventStore
 from checkrein.ports.records import Records
@@ -33,20 +34,22 @@ async def publish(
         for state in position.actions
         if state.approval is not None and state.approval.status is ApprovalStatus.PREPARED
     ]
-    await events.append(
-        attempt_id,
-        [
-            CheckpointSaved(turn=0 if position.turn is None else position.turn.turn),
-            *(
-                ApprovalRequested(
-                    approval_id=request.approval_id,
-                    action_id=request.action_id,
-                    interrupt_id=interrupt_id,
-                )
-                for request in prepared
-            ),
-            Suspended(status=waiting.status, reason=waiting.reason),
-        ],
-        fence=fence,
-    )
+    told: list[Payload] = [
+        CheckpointSaved(turn=0 if position.turn is None else position.turn.turn),
+        *(
+            ApprovalRequested(
+                approval_id=request.approval_id,
+                action_id=request.action_id,
+                interrupt_id=interrupt_id,
+            )
+            for request in prepared
+        ),
+        Suspended(status=waiting.status, reason=waiting.reason),
+    ]
+    try:
+        await events.append(attempt_id, told, fence=fence)
+    except ConflictError as error:
+        if error.code != "illegal_transition":
+            raise
+        return False  # somebody asked for the end in between
     return True

@@ -31,15 +31,15 @@ class Report(Frozen):
     status: AttemptStatus
     detail: str = ""
     waiting_for: str | None = None
-    approvals: list[ApprovalRequest] = Field(default_factory=list)
-    effects: dict[str, int] = Field(default_factory=dict)
+    approvals: list[ApprovalRequest] = Field(default_factory=list[ApprovalRequest])
+    effects: dict[str, int] = Field(default_factory=dict[str, int])
     verification: VerificationResult | None = None
     evidence: str | None = None
     workspace: str
-    budgets: dict[Budget, BudgetLine] = Field(default_factory=dict)
+    budgets: dict[Budget, BudgetLine] = Field(default_factory=dict[Budget, BudgetLine])
     turns: int = 0
     lease_alive: bool = False
-    warnings: list[str] = Field(default_factory=list)
+    warnings: list[str] = Field(default_factory=list[str])
 
     @property
     def verified(self) -> bool:

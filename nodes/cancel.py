@@ -59,6 +59,8 @@ async def _asked(run: Run, position: Position, state: ActionState) -> None:
 async def _looked_up(capability: Capability, effect: Effect) -> Outcome | None:
     """What the target can prove: that it happened, or that it did not and cannot any more."""
     outcome = await capability.lookup(effect)
+    if outcome is not None and outcome.status is not EffectStatus.COMMITTED:
+        outcome = None  # a lookup proves that it happened, or nothing
     swaps = capability.spec.guarantee is Guarantee.COMPARE_AND_SET
     if outcome is not None or not swaps:
         return outcome

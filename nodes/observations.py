@@ -1,7 +1,7 @@
 """Observations, made in one place, so that every call gets exactly one result of one shape."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
 from checkrein.contracts import ids
 from checkrein.contracts.action import Action
@@ -128,7 +128,8 @@ def shown(value: Any) -> Any:
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):
-        return {visible(str(key)): shown(item) for key, item in value.items()}
+        items = cast(Mapping[Any, Any], value).items()
+        return {visible(str(key)): shown(item) for key, item in items}
     if isinstance(value, list | tuple):
-        return [shown(item) for item in value]
+        return [shown(item) for item in cast(Sequence[Any], value)]
     return value

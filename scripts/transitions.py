@@ -1,8 +1,8 @@
 """The tables of checkrein.contracts.transitions: drawn in docs/transitions.md, and as SQL.
 
-    python scripts/transitions.py            # write the page
-    python scripts/transitions.py --check    # fail if it is stale
-    python scripts/transitions.py --sql      # print the INSERT for a migration
+python scripts/transitions.py            # write the page
+python scripts/transitions.py --check    # fail if it is stale
+python scripts/transitions.py --sql      # print the INSERT for a migration
 """
 
 import argparse

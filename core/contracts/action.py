@@ -69,7 +69,7 @@ class PathFact(Frozen):
 class Facts(Frozen):
     """What the harness derived from the arguments before the policy sees them."""
 
-    paths: list[PathFact] = Field(default_factory=list)
+    paths: list[PathFact] = Field(default_factory=list[PathFact])
     bytes: int = Field(default=0, ge=0)
 
 

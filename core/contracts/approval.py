@@ -68,6 +68,7 @@ class Answer(StrEnum):
 class ApprovalGrant(Frozen):
     """One person's decision. `authenticated` is false where the name was only asserted."""
 
+    schema_version: Literal[1] = 1
     approval_id: str
     answer: Answer
     approver: str

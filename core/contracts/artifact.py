@@ -32,7 +32,7 @@ class Artifact(Frozen):
     media_type: str
     producer: str
     classification: Literal["internal"] = "internal"
-    input_refs: list[str] = Field(default_factory=list)
+    input_refs: list[str] = Field(default_factory=list[str])
     created_at: datetime | None = None
     retention_policy: Literal["attempt"] = "attempt"
     state: ArtifactState = ArtifactState.READY

@@ -100,9 +100,10 @@ class Attempt(Frozen):
 class Checkpoint(Frozen):
     """Our own safe point, committed with its events. LangGraph's only tells the graph's place."""
 
+    schema_version: Literal[1] = 1
     attempt_id: str
     state_version: int
     event_offset: int
     workspace_ref: str | None
-    pending_effect_ids: list[str] = Field(default_factory=list)
+    pending_effect_ids: list[str] = Field(default_factory=list[str])
     context_projection_ref: str | None = None

@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import rfc8785
@@ -53,9 +53,9 @@ def _plain(value: Any) -> bool:
     if isinstance(value, int):
         return -(2**53) < value < 2**53
     if isinstance(value, list):
-        return all(map(_plain, cast(list[Any], value)))
+        return all(map(_plain, cast(Sequence[Any], value)))
     if isinstance(value, dict):
-        items = cast(dict[Any, Any], value).items()
+        items = cast(Mapping[Any, Any], value).items()
         return all(isinstance(key, str) and key.isascii() and _plain(item) for key, item in items)
     return False
 

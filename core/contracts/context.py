@@ -43,7 +43,7 @@ class Message(Frozen):
 
     role: Literal["system", "user", "assistant", "tool"]
     text: str
-    calls: list[ToolCall] = Field(default_factory=list)
+    calls: list[ToolCall] = Field(default_factory=list[ToolCall])
     call_id: str | None = None
     failed: bool = False
 

@@ -114,8 +114,8 @@ class DecisionInput(Frozen):
     action: ActionFacts
     provenance: ProvenanceFacts
     budget: dict[str, int]
-    approvals: list[ApprovalFacts] = Field(default_factory=list)
-    revocations: list[str] = Field(default_factory=list)
+    approvals: list[ApprovalFacts] = Field(default_factory=list[ApprovalFacts])
+    revocations: list[str] = Field(default_factory=list[str])
     now_ms: int = Field(ge=0)
 
 
@@ -156,7 +156,7 @@ class DecisionOutput(Frozen):
     reasons: list[ReasonCode] = Field(min_length=1, max_length=32)
     constraints: Constraints = Constraints()
     approval: ApprovalTerms | None = None
-    obligations: list[str] = Field(default_factory=list, max_length=16)
+    obligations: list[str] = Field(default_factory=list[str], max_length=16)
 
     @model_validator(mode="after")
     def _consistent(self) -> "DecisionOutput":
@@ -184,9 +184,9 @@ class PolicyDecision(Frozen):
     decision: Verdict
     reason_code: ReasonCode
     reasons: list[ReasonCode]
-    constraints: dict[str, Any] = Field(default_factory=dict)
+    constraints: dict[str, Any] = Field(default_factory=dict[str, Any])
     approval: ApprovalTerms | None = None
-    obligations: list[str] = Field(default_factory=list)
+    obligations: list[str] = Field(default_factory=list[str])
     policy_version: str
     engine: str
     input_ref: str

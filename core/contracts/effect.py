@@ -1,5 +1,6 @@
 """An effect: what really changed outside. One row of the ledger, final once its fate is known."""
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -55,7 +56,7 @@ class Outcome(Frozen):
         EffectStatus.NOT_APPLIED,
     ]
     version: str = ""
-    result: dict[str, Any] = Field(default_factory=dict)
+    result: dict[str, Any] = Field(default_factory=dict[str, Any])
     error_type: str | None = None
     message: str = ""
 
@@ -87,7 +88,10 @@ class Effect(Frozen):
 class ToolTry(Frozen):
     """One send of one action; network retries of an action share its key."""
 
+    schema_version: Literal[1] = 1
     action_id: str
     effect_id: str | None = None
     n: int
+    started_at: datetime
+    ended_at: datetime | None = None
     outcome: str

@@ -114,7 +114,7 @@ class CandidateSealed(PayloadBase):
     summary: str
     state_digest: str
     candidate_hash: str
-    artifacts: list[Artifact] = Field(default_factory=list)
+    artifacts: list[Artifact] = Field(default_factory=list[Artifact])
 
 
 class VerificationStarted(PayloadBase):
@@ -132,4 +132,4 @@ class VerificationFinished(PayloadBase):
     turn: int
     result: VerificationResult
     repair: bool
-    artifacts: list[Artifact] = Field(default_factory=list)
+    artifacts: list[Artifact] = Field(default_factory=list[Artifact])

@@ -73,4 +73,4 @@ class EvidencePackage(Frozen):
     final_commit: str | None = None
     lineage: list[Lineage]
     head: ChainHead
-    usage: dict[str, int] = Field(default_factory=dict)
+    usage: dict[str, int] = Field(default_factory=dict[str, int])

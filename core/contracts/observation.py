@@ -46,8 +46,8 @@ class Observation(Frozen):
     call_id: str
     name: str
     status: ObservationStatus
-    structured_result: dict[str, Any] = Field(default_factory=dict)
-    artifact_refs: list[str] = Field(default_factory=list)
+    structured_result: dict[str, Any] = Field(default_factory=dict[str, Any])
+    artifact_refs: list[str] = Field(default_factory=list[str])
     diagnostics: Diagnostics | None = None
     environment_revision: str = ""
     trust: Trust = Trust.TOOL

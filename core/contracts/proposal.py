@@ -49,7 +49,7 @@ class RawReply(Frozen):
     """The content of ModelReply.raw. `stop` is the provider's finish reason, lower-case."""
 
     text: str
-    calls: list[RawCall] = Field(default_factory=list)
+    calls: list[RawCall] = Field(default_factory=list[RawCall])
     stop: str | None = None
 
 

@@ -20,6 +20,10 @@ Glob = Annotated[str, Field(min_length=1, max_length=512)]
 """A pattern of workspace paths; ** crosses folders."""
 
 
+Product = Literal["diff", "test_report"]
+"""What the harness itself makes of an attempt, besides its effects."""
+
+
 class Risk(StrEnum):
     """How much harm a wrong result can do; sets the least verifier strength and who may approve."""
 
@@ -77,7 +81,7 @@ Check = CommandCheck | UnchangedCheck
 class ApprovalRules(Frozen):
     """Who may approve: role name to people. separation_of_duty bars the requester."""
 
-    roles: dict[Name, list[Name]] = Field(default_factory=dict)
+    roles: dict[Name, list[Name]] = Field(default_factory=dict[Name, list[Name]])
     separation_of_duty: bool = False
 
 
@@ -96,12 +100,12 @@ class TaskContract(Frozen):
     model: str | None = Field(default=None, min_length=1, max_length=512)
     workspace: WorkspaceSpec | None = None
     policy: str | None = Field(default=None, min_length=1, max_length=4096)
-    capabilities: list[CapabilityName] = Field(default_factory=list, max_length=256)
-    constraints: list[Constraint] = Field(default_factory=list, max_length=256)
+    capabilities: list[CapabilityName] = Field(default_factory=list[CapabilityName], max_length=256)
+    constraints: list[Constraint] = Field(default_factory=list[Constraint], max_length=256)
     budgets: BudgetLimits = BudgetLimits()
     approvals: ApprovalRules = Field(default_factory=ApprovalRules)
     success: list[Check] = Field(min_length=1, max_length=64)
-    artifacts: list[Literal["diff", "test_report"]] = Field(default_factory=list)
+    artifacts: list[Product] = Field(default_factory=list[Product])
     commit_authority: Name | None = None
 
     @model_validator(mode="after")
@@ -154,7 +158,7 @@ class Task(Frozen):
     task_id: str
     tenant: str
     contract_version: str
-    input_refs: list[str] = Field(default_factory=list)
+    input_refs: list[str] = Field(default_factory=list[str])
     risk: Risk
     budget: BudgetLimits
     requested_by: str

@@ -43,10 +43,10 @@ class VerificationResult(Frozen):
     checks: list[CheckResult]
     status: CheckStatus
     state_digest: str
-    evidence_refs: list[str] = Field(default_factory=list)
+    evidence_refs: list[str] = Field(default_factory=list[str])
     environment_ref: str
     repairable: bool
-    gaps: list[str] = Field(default_factory=list)
+    gaps: list[str] = Field(default_factory=list[str])
 
     @property
     def accepted(self) -> bool:

@@ -86,7 +86,7 @@ class Permit(Frozen):
     key: str
     operation_hash: str
     fence: int
-    constraints: dict[str, Any] = Field(default_factory=dict)
+    constraints: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
 class Capability(Protocol):

@@ -119,7 +119,7 @@ class Records(Protocol):
         ...
 
     async def unfinished(self) -> list[AttemptSummary]:
-        """Attempts that are active, or have an unpublished request, with no living owner."""
+        """Attempts that are active, oldest first; their owner may be alive (see lease_alive)."""
         ...
 
     async def approvals(

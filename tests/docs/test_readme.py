@@ -10,7 +10,6 @@ from project_files import ROOT
 
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.graph.build import build, mermaid
-from checkrein.harness import Harness
 from checkrein.settings import Settings
 from checkrein.testing.scripted_model import ScriptedChatModel
 
@@ -53,8 +52,8 @@ async def test_the_python_example_runs(
     exec(block("python"), names)  # noqa: S102 - our own README
     model = ScriptedChatModel.load(tmp_path / "decisions.yaml")
     await names["main"](model, task.model_copy(update={"model": None}))
-    async with Harness.open(settings=settings) as harness:
-        (attempt,) = await harness._parts.records.attempts()
+    async with loops.opened(settings) as (harness, parts):
+        (attempt,) = await parts.records.attempts()
         report = await harness.status(attempt.attempt_id)
     assert report.status is AttemptStatus.CANDIDATE_VERIFIED
     assert report.effects == {}

@@ -71,7 +71,7 @@ async def test_a_changed_file_makes_the_approval_stale(tmp_path: Path, settings:
     patch = "@@ -1,2 +1,2 @@\n-one\n+two\n same\n"
     turn = loops.says("", loops.call("workspace.apply_patch", path="a.txt", patch=patch))
     task = loops.contract(tmp_path, [turn, loops.DONE], files=files, policy=loops.ASK_WRITES)
-    async with loops.opened(settings) as (harness, parts):
+    async with loops.opened(settings) as (harness, _):
         first = await harness.run(task)
         target = Path(first.workspace) / "a.txt"
         target.write_text("one\nsame\nmore\n")

@@ -48,9 +48,9 @@ MEMBERS = st.fixed_dictionaries(
 MALFORMED = st.one_of(
     st.none(),
     st.booleans(),
-    st.integers(),
+    st.integers(-(2**53) + 1, 2**53 - 1),
     st.text(max_size=3),
-    st.lists(st.integers(), max_size=2),
+    st.lists(st.integers(-(2**53) + 1, 2**53 - 1), max_size=2),
     st.just({}),
     st.just({"reason_code": "Not A Code"}),
     st.just({"reason_code": "policy_timeout"}),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from checkrein.contracts.codec import canonical
 
-TEXT = st.text(st.characters(exclude_categories=("Cs",)))
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none()
     | st.booleans()

@@ -1,7 +1,7 @@
 """Small governed runs for tests: a folder, a script and a policy; everything else is real."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,7 @@ def model_calls(folder: Path) -> list[str]:
 @asynccontextmanager
 async def opened(
     settings: Settings, *capabilities: Capability, lease_ttl_s: float = 15.0
-) -> AsyncIterator[tuple[Harness, Parts]]:
+) -> AsyncGenerator[tuple[Harness, Parts]]:
     """A harness, with its parts in reach."""
     given = Given(capabilities=capabilities)
     async with composed(settings, given, lease_ttl_s=lease_ttl_s) as parts:
