@@ -792,6 +792,7 @@ BEGIN
         cause := checkrein.step_action(a, o ->> 'action_id', CASE
             WHEN was IN ('VALIDATED', 'AUTHORIZED', 'WAITING_APPROVAL') THEN CASE
                 WHEN outcome = 'ok' THEN 'succeeded'
+                WHEN outcome = 'no_change' THEN 'no_change'
                 WHEN outcome = 'skipped' THEN 'cancelled'
                 ELSE 'not_applicable' END
             END, at_seq);

@@ -41,7 +41,11 @@ _OPEN_APPROVAL = frozenset(
     {ApprovalStatus.PREPARED, ApprovalStatus.PENDING, ApprovalStatus.GRANTED}
 )
 _DECIDED = {"ALLOW": "allowed", "CONSTRAINED_ALLOW": "allowed", "REQUIRE_APPROVAL": "asked"}
-_OBSERVED = {ObservationStatus.OK: "succeeded", ObservationStatus.SKIPPED: "cancelled"}
+_OBSERVED = {
+    ObservationStatus.OK: "succeeded",
+    ObservationStatus.NO_CHANGE: "no_change",
+    ObservationStatus.SKIPPED: "cancelled",
+}
 _ENDED = {
     AttemptStatus.CANDIDATE_VERIFIED: "verified",
     AttemptStatus.FAILED_VERIFICATION: "not_verified",

@@ -255,8 +255,8 @@ def _repeated(state: ActionState, effect: Effect) -> list[Payload]:
 def _no_change(state: ActionState, prepared: Prepared) -> Observed:
     return observations.of_action(
         state.action,
-        ObservationStatus.OK,
-        result={"changed": False, "note": "it is already as you ask"},
+        ObservationStatus.NO_CHANGE,
+        result={"note": "it is already as you ask"},
         version=prepared.from_version,
     )
 

@@ -133,7 +133,7 @@ def result(observation: Observation) -> Message:
         role="tool",
         text=shortened(canonical(body).decode()),
         call_id=observation.call_id,
-        failed=observation.status is not ObservationStatus.OK,
+        failed=observation.status not in {ObservationStatus.OK, ObservationStatus.NO_CHANGE},
     )
 
 

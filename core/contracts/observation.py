@@ -10,9 +10,10 @@ from checkrein.contracts.context import Trust
 
 
 class ObservationStatus(StrEnum):
-    """How a call ended, as the model sees it."""
+    """How a call ended, as the model sees it. NO_CHANGE: it is so already; nothing was sent."""
 
     OK = "ok"
+    NO_CHANGE = "no_change"
     FAILED = "failed"
     INVALID = "invalid"
     DENIED = "denied"

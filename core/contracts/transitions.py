@@ -49,6 +49,7 @@ def _action() -> Table:
     table[A.RUNNING, "deduplicated"] = A.SUCCEEDED
     for status in waiting:
         table[status, "not_applicable"] = A.FAILED
+        table[status, "no_change"] = A.SUCCEEDED
         table[status, "cancelled"] = A.CANCELLED
     for status in (A.RUNNING, A.UNKNOWN_EFFECT):
         # Sent already: what the policy says now no longer decides what the action is.

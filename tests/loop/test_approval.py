@@ -111,6 +111,19 @@ async def test_a_patch_that_fits_no_more_goes_back_to_the_model(
         assert report.approvals == []
 
 
+async def test_what_is_done_already_needs_no_effect(tmp_path: Path, settings: Settings) -> None:
+    """Protects: where somebody else made the change meanwhile, nothing is sent and all is well."""
+    task = loops.contract(tmp_path, [WRITE, loops.DONE], policy=loops.ASK_WRITES)
+    async with loops.opened(settings) as (harness, parts):
+        first = await harness.run(task)
+        (Path(first.workspace) / "a.txt").write_text("two\n")
+        await harness.approve(first.approvals[0].approval_id, by="bob")
+        report = await harness.resume(first.attempt_id)
+        assert report.status is AttemptStatus.CANDIDATE_VERIFIED
+        assert report.effects == {}
+        await loops.payloads(parts, report.attempt_id)
+
+
 @pytest.mark.shows(82, 95)
 async def test_a_no_is_told_to_the_model(tmp_path: Path, settings: Settings) -> None:
     """Protects: a rejection is a fact that the model gets to read, and nothing happens."""

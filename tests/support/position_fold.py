@@ -166,7 +166,8 @@ def _observed(f: Folded, p: e.Observed) -> None:
     turn = f.turn(seen.turn, "RESPONDED", "CLOSED")
     known = f.actions.get(seen.action_id)
     if known is not None:
-        word = {"ok": "succeeded", "skipped": "cancelled"}.get(seen.status, "not_applicable")
+        words = {"ok": "succeeded", "no_change": "no_change", "skipped": "cancelled"}
+        word = words.get(seen.status, "not_applicable")
         f.step_action(seen.action_id, word if known.action.status in OPEN_ACTION else None)
         turn = replace(
             turn,
