@@ -17,6 +17,7 @@ from checkrein.settings import Settings
 BUNDLES = Path(__file__).parent / "bundles"
 ALLOW_ALL = BUNDLES / "allow_all"
 ASK_WRITES = BUNDLES / "ask_writes"
+ASK_ALL = BUNDLES / "ask_all"
 
 Turn = dict[str, Any]
 
