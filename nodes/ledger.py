@@ -8,11 +8,10 @@ transaction, since the lease of the attempt is the claim.
 import asyncio
 
 from checkrein.contracts import ids
-from checkrein.contracts.action import ActionStatus, Guarantee
+from checkrein.contracts.action import Guarantee
 from checkrein.contracts.budget import Budget
 from checkrein.contracts.effect import FINAL, Effect, EffectStatus, Outcome, OutcomeSource
 from checkrein.contracts.event import (
-    ActionDeduplicated,
     BudgetReserved,
     BudgetSettled,
     EffectCommitted,
@@ -21,10 +20,8 @@ from checkrein.contracts.event import (
     EffectRefused,
     EffectUnknown,
     IntentBound,
-    Observed,
     Payload,
 )
-from checkrein.contracts.observation import Diagnostics, ObservationStatus
 from checkrein.errors import (
     BudgetExceededError,
     CapabilityError,
@@ -33,6 +30,7 @@ from checkrein.errors import (
 )
 from checkrein.nodes import observations
 from checkrein.nodes.perform import checked, out_of_calls
+from checkrein.nodes.receipts import no_change, observed, repeated, taken
 from checkrein.nodes.run import Run
 from checkrein.ports.capability import Capability, Description, Permit, Prepared
 from checkrein.ports.records import ActionState, Position
@@ -65,7 +63,7 @@ async def perform_write(run: Run, position: Position, state: ActionState) -> str
             why = "the target is at neither known version"
             return await unknown(run, position, state, effect, why)
     elif prepared.no_change:
-        await run.record(_no_change(state, prepared))
+        await run.record(no_change(state, prepared))
         return "done"
     return await _sent(run, position, state, capability, description, prepared, effect)
 
@@ -77,10 +75,10 @@ async def _from_ledger(
     action = state.action
     ours = effect.action_id == action.action_id
     if not ours and (effect.operation_hash != state.operation_hash or effect.status not in FINAL):
-        await run.record(observations.failed(action, _taken(effect, state)))
+        await run.record(observations.failed(action, taken(effect, state)))
         return "done"
     if effect.status in FINAL:
-        await run.record(*_repeated(state, effect))
+        await run.record(*repeated(state, effect))
         return "done"
     if effect.status is EffectStatus.INTENT:
         return None
@@ -93,7 +91,7 @@ async def _from_ledger(
             source=OutcomeSource.RECONCILED,
         )
         committed = effect.model_copy(update={"status": EffectStatus.COMMITTED, "outcome": found})
-        await run.record(reconciled, *settled_call(position, state), *_repeated(state, committed))
+        await run.record(reconciled, *settled_call(position, state), *repeated(state, committed))
         return "done"
     if capability.spec.guarantee is Guarantee.COMPARE_AND_SET:
         return None  # the same swap again, under this owner's fence, does no harm
@@ -218,64 +216,9 @@ async def _receipt(run: Run, state: ActionState, effect_id: str, outcome: Outcom
         return "suspend"
     committed = outcome.status is EffectStatus.COMMITTED
     receipt: Payload = (EffectCommitted if committed else EffectRefused).model_validate(about)
-    await run.record(receipt, settled, _observed(state, outcome))
+    await run.record(receipt, settled, observed(state, outcome))
     await run.reach("after_receipt")
     return "done"
-
-
-def _observed(state: ActionState, outcome: Outcome) -> Observed:
-    """The result, made from the record."""
-    if outcome.status is EffectStatus.COMMITTED:
-        return observations.of_action(
-            state.action, ObservationStatus.OK, result=outcome.result, version=outcome.version
-        )
-    return observations.of_action(
-        state.action,
-        ObservationStatus.FAILED,
-        diagnostics=Diagnostics(error_type=outcome.error_type or "refused", advice=outcome.message),
-        version=outcome.version,
-    )
-
-
-def _repeated(state: ActionState, effect: Effect) -> list[Payload]:
-    """An effect whose fate is known: nothing is sent, that is said, and the record is shown."""
-    outcome = effect.outcome or Outcome(
-        status=EffectStatus.NOT_APPLIED,
-        error_type=effect.status.lower(),
-        message="this act was settled before, without an effect",
-    )
-    if effect.status is not EffectStatus.COMMITTED:
-        return [_observed(state, outcome)]
-    if state.action.status is ActionStatus.SUCCEEDED:
-        return [_observed(state, outcome)]
-    said = ActionDeduplicated(action_id=state.action.action_id, effect_id=effect.effect_id)
-    return [said, _observed(state, outcome)]
-
-
-def _no_change(state: ActionState, prepared: Prepared) -> Observed:
-    return observations.of_action(
-        state.action,
-        ObservationStatus.NO_CHANGE,
-        result={"note": "it is already as you ask"},
-        version=prepared.from_version,
-    )
-
-
-def _taken(effect: Effect, state: ActionState) -> CapabilityError:
-    if effect.operation_hash != state.operation_hash:
-        return CapabilityError(
-            f"The key of this act is bound to other arguments (effect {effect.effect_id}).",
-            op="ledger.bind",
-            code="key_reused_with_other_args",
-            advice="This act was asked for before with other arguments; it is not changed.",
-        )
-    return CapabilityError(
-        f"Another run is doing this same act (effect {effect.effect_id}).",
-        op="ledger.bind",
-        code="effect_in_progress",
-        retryable=True,
-        advice="Another run is doing exactly this; look at the result later.",
-    )
 
 
 def settled_call(position: Position, state: ActionState) -> list[Payload]:

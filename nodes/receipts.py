@@ -1,0 +1,67 @@
+"""What is said of a write from the ledger's record, never from memory."""
+
+from checkrein.contracts.action import ActionStatus
+from checkrein.contracts.effect import Effect, EffectStatus, Outcome
+from checkrein.contracts.event import ActionDeduplicated, Observed, Payload
+from checkrein.contracts.observation import Diagnostics, ObservationStatus
+from checkrein.errors import CapabilityError
+from checkrein.nodes import observations
+from checkrein.ports.capability import Prepared
+from checkrein.ports.records import ActionState
+
+
+def observed(state: ActionState, outcome: Outcome) -> Observed:
+    """The result, made from the record."""
+    if outcome.status is EffectStatus.COMMITTED:
+        return observations.of_action(
+            state.action, ObservationStatus.OK, result=outcome.result, version=outcome.version
+        )
+    return observations.of_action(
+        state.action,
+        ObservationStatus.FAILED,
+        diagnostics=Diagnostics(error_type=outcome.error_type or "refused", advice=outcome.message),
+        version=outcome.version,
+    )
+
+
+def repeated(state: ActionState, effect: Effect) -> list[Payload]:
+    """An effect whose fate is known: nothing is sent, that is said, and the record is shown."""
+    outcome = effect.outcome or Outcome(
+        status=EffectStatus.NOT_APPLIED,
+        error_type=effect.status.lower(),
+        message="this act was settled before, without an effect",
+    )
+    if effect.status is not EffectStatus.COMMITTED:
+        return [observed(state, outcome)]
+    if state.action.status is ActionStatus.SUCCEEDED:
+        return [observed(state, outcome)]
+    said = ActionDeduplicated(action_id=state.action.action_id, effect_id=effect.effect_id)
+    return [said, observed(state, outcome)]
+
+
+def no_change(state: ActionState, prepared: Prepared) -> Observed:
+    """Nothing was sent, since it is so already."""
+    return observations.of_action(
+        state.action,
+        ObservationStatus.NO_CHANGE,
+        result={"note": "it is already as you ask"},
+        version=prepared.from_version,
+    )
+
+
+def taken(effect: Effect, state: ActionState) -> CapabilityError:
+    """Somebody else holds the key of this act."""
+    if effect.operation_hash != state.operation_hash:
+        return CapabilityError(
+            f"The key of this act is bound to other arguments (effect {effect.effect_id}).",
+            op="ledger.bind",
+            code="key_reused_with_other_args",
+            advice="This act was asked for before with other arguments; it is not changed.",
+        )
+    return CapabilityError(
+        f"Another run is doing this same act (effect {effect.effect_id}).",
+        op="ledger.bind",
+        code="effect_in_progress",
+        retryable=True,
+        advice="Another run is doing exactly this; look at the result later.",
+    )
