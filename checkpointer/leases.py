@@ -91,6 +91,9 @@ class PostgresLeases:
                 self._database.app, autocommit=True, prepare_threshold=0, row_factory=dict_row
             )
         async with connection:
+            async with translating("lease.hold"):
+                # Every statement finds its rows by key: no value calls for a plan of its own.
+                await connection.execute("SET plan_cache_mode = force_generic_plan")
             fence = await self._taken(connection, attempt_id, wait_s)
             lease = PostgresLease(connection, attempt_id, fence, self._observer)
             heart = asyncio.create_task(self._beat(lease))

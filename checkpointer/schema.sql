@@ -641,21 +641,21 @@ CREATE OR REPLACE FUNCTION checkrein.on_budget(a checkrein.attempts, kind text, 
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-    line record;
+    amounts jsonb := coalesce(p -> 'amounts', '{}');
+    released jsonb := coalesce(p -> 'released', '{}');
+    used jsonb := coalesce(p -> 'spent', '{}');
+    name text;
+    r bigint;
+    s bigint;
 BEGIN
-    FOR line IN
-        SELECT key, sum(r)::bigint AS r, sum(s)::bigint AS s FROM (
-            SELECT key, value::bigint AS r, 0 AS s FROM json_each_text(p -> 'amounts')
-            UNION ALL SELECT key, -value::bigint, 0 FROM json_each_text(p -> 'released')
-            UNION ALL SELECT key, 0, value::bigint FROM json_each_text(p -> 'spent')
-        ) AS parts GROUP BY key ORDER BY key
-    LOOP
-        UPDATE checkrein.budgets SET reserved = reserved + line.r, spent = spent + line.s
-        WHERE attempt_id = a.attempt_id AND budget = line.key
-          AND (line.r <= 0 OR spent + reserved + line.r <= lim);
+    FOR name IN SELECT jsonb_object_keys(amounts || released || used) AS key ORDER BY key LOOP
+        r := coalesce((amounts ->> name)::bigint, 0) - coalesce((released ->> name)::bigint, 0);
+        s := coalesce((used ->> name)::bigint, 0);
+        UPDATE checkrein.budgets SET reserved = reserved + r, spent = spent + s
+        WHERE attempt_id = a.attempt_id AND budget = name
+          AND (r <= 0 OR spent + reserved + r <= lim);
         IF NOT FOUND THEN
-            PERFORM checkrein.refuse('CR005', format('%s more %s do not fit', line.r, line.key),
-                line.key);
+            PERFORM checkrein.refuse('CR005', format('%s more %s do not fit', r, name), name);
         END IF;
     END LOOP;
 END $function$;
@@ -670,10 +670,9 @@ DECLARE
 BEGIN
     INSERT INTO checkrein.decisions (tenant, attempt_id, seq, action_id, phase, body, input_ref)
     VALUES (a.tenant, a.attempt_id, at_seq, id, p ->> 'phase', d, d ->> 'input_ref');
-    UPDATE checkrein.actions SET operation_hash = p ->> 'operation_hash' WHERE action_id = id;
     RETURN checkrein.step_action(a, id, CASE d ->> 'decision'
         WHEN 'ALLOW' THEN 'allowed' WHEN 'CONSTRAINED_ALLOW' THEN 'allowed'
-        WHEN 'REQUIRE_APPROVAL' THEN 'asked' ELSE 'denied' END, at_seq);
+        WHEN 'REQUIRE_APPROVAL' THEN 'asked' ELSE 'denied' END, at_seq, p ->> 'operation_hash');
 END $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.on_effect(a checkrein.attempts, kind text, p json, at_seq bigint)
@@ -947,11 +946,15 @@ CREATE OR REPLACE FUNCTION checkrein.save_checkpoint(a checkrein.attempts, at_se
 AS $function$
     INSERT INTO checkrein.checkpoints AS c
     SELECT a.tenant, a.attempt_id, 1, at_seq, a.body #>> '{workspace_ref,root}',
-        ARRAY(SELECT effect_id FROM checkrein.effects WHERE attempt_id = a.attempt_id
-              AND status IN ('INTENT', 'EXECUTING', 'UNKNOWN_EFFECT')),
-        (SELECT manifest_ref FROM checkrein.turns WHERE attempt_id = a.attempt_id
-         ORDER BY turn DESC LIMIT 1),
-        checkrein.now()
+        -- A turn does not close before the fate of all its effects is known.
+        ARRAY(SELECT e.effect_id FROM checkrein.actions x
+              JOIN checkrein.effects e ON e.action_id = x.action_id
+              WHERE x.attempt_id = a.attempt_id AND x.turn = t.turn
+                AND e.status IN ('INTENT', 'EXECUTING', 'UNKNOWN_EFFECT')),
+        t.manifest_ref, checkrein.now()
+    FROM (VALUES (1)) AS one
+    LEFT JOIN LATERAL (SELECT * FROM checkrein.turns WHERE attempt_id = a.attempt_id
+                       ORDER BY turn DESC LIMIT 1) AS t ON true
     ON CONFLICT (attempt_id) DO UPDATE SET
         state_version = c.state_version + 1, event_offset = excluded.event_offset,
         pending_effect_ids = excluded.pending_effect_ids,
@@ -1004,7 +1007,7 @@ BEGIN
     WHERE attempt_id = a.attempt_id;
 END $function$;
 
-CREATE OR REPLACE FUNCTION checkrein.step_action(a checkrein.attempts, id text, by_event text, at_seq bigint)
+CREATE OR REPLACE FUNCTION checkrein.step_action(a checkrein.attempts, id text, by_event text, at_seq bigint, bound_hash text DEFAULT NULL::text)
  RETURNS bigint
  LANGUAGE plpgsql
 AS $function$
@@ -1017,9 +1020,11 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM checkrein.refuse('CR004', format('there is no action %s in this attempt', id));
     END IF;
-    UPDATE checkrein.actions SET last_event = at_seq,
-        status = CASE WHEN by_event IS NULL THEN was
-                      ELSE checkrein.next_status('action', was, by_event) END
+    IF by_event IS NOT NULL THEN
+        was := checkrein.next_status('action', was, by_event);
+    END IF;
+    UPDATE checkrein.actions SET last_event = at_seq, status = was,
+        operation_hash = coalesce(bound_hash, operation_hash)
     WHERE action_id = id;
     RETURN cause;
 END $function$;
@@ -1182,7 +1187,7 @@ GRANT EXECUTE ON FUNCTION checkrein.release(text,bigint) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.save_checkpoint(checkrein.attempts,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.start(text[],text[]) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.start(text[],text[]) TO checkrein_app;
-REVOKE ALL ON FUNCTION checkrein.step_action(checkrein.attempts,text,text,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.step_action(checkrein.attempts,text,text,bigint,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.step_approval(text,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.step_attempt(text,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.step_effect(checkrein.attempts,json,text) FROM PUBLIC;

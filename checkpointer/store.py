@@ -13,7 +13,8 @@ from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError, IntegrityError
 from checkrein.ports.records import Position
 
-_APPEND = "SELECT checkrein.append(%s, %s, %s, %s, %s, %s) AS p"
+# Arrays in binary: their text form would escape every quote of every payload.
+_APPEND = "SELECT checkrein.append(%s, %s, %b, %b, %b::bytea[], %s) AS p"
 _START = "SELECT checkrein.start(%s, %s)"
 _READ = """
 SELECT attempt_id, seq, cause_seq, type, at, payload,

@@ -232,3 +232,12 @@ CREATE TABLE transitions (
     next text NOT NULL,
     PRIMARY KEY (machine, current, event)
 );
+
+-- What never changes lies beside its row, so that the many small updates do not copy it.
+ALTER TABLE attempts ALTER body SET STORAGE EXTERNAL, ALTER contract SET STORAGE EXTERNAL,
+    SET (toast_tuple_target = 128, fillfactor = 50);
+ALTER TABLE actions ALTER body SET STORAGE EXTERNAL,
+    SET (toast_tuple_target = 128, fillfactor = 70);
+ALTER TABLE turns SET (fillfactor = 70);
+ALTER TABLE budgets SET (fillfactor = 50);
+ALTER TABLE effects SET (fillfactor = 70);
