@@ -5,7 +5,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -32,10 +32,11 @@ from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError
 from checkrein.graph.lifecycle import FrontDoor
 from checkrein.policy_rego.bundle_files import load_bundle, shipped_bundle
-from checkrein.policy_rego.embedded import EmbeddedPolicy
+from checkrein.policy_rego.idle import IdlePolicies
 from checkrein.ports.bundle import Ports
 from checkrein.ports.capability import Capability
 from checkrein.ports.failpoints import Failpoints
+from checkrein.ports.policy import Policy
 from checkrein.settings import Settings
 from checkrein.testing.failpoints import from_text
 from checkrein.testing.scripted_model import ScriptedChatModel
@@ -98,6 +99,7 @@ async def composed(
     async with (
         pool.opened(database.app, size=8, op="compose.pool") as connections,
         pool.saver(database) as saver,
+        aclosing(IdlePolicies()) as policies,
     ):
         events = PostgresEventStore(connections, observer)
         records = PostgresRecords(connections)
@@ -106,6 +108,7 @@ async def composed(
             settings,
             given or Given(),
             artifacts,
+            policies,
             failpoints=from_text(settings.failpoint),
         )
         leases = PostgresLeases(database, lease_ttl_s, observer)
@@ -120,6 +123,7 @@ class _Opener:
     settings: Settings
     given: Given
     artifacts: FolderArtifactStore
+    policies: IdlePolicies
     failpoints: Failpoints
 
     async def make_workspace(self, contract: TaskContract, attempt_id: str) -> WorkspaceRef:
@@ -165,8 +169,7 @@ class _Opener:
             CommandVerifier(LocalCommandRunner(), self.artifacts),
             UnchangedVerifier(),
         )
-        policy = AbsentPolicy() if only_to_end else await self._policy(contract)
-        try:
+        async with self._policy(None if only_to_end else contract) as policy:
             yield Ports(
                 policy=policy,
                 model=model,
@@ -177,8 +180,6 @@ class _Opener:
                 failpoints=self.failpoints,
                 workspace=folder,
             )
-        finally:
-            await policy.close()
 
     def _capabilities(
         self, granted: Sequence[str], folder: FolderWorkspace
@@ -217,9 +218,14 @@ class _Opener:
             )
         return await open_model(contract.model, base=Path("/"), open_script=ScriptedChatModel.load)
 
-    async def _policy(self, contract: TaskContract) -> EmbeddedPolicy:
+    @asynccontextmanager
+    async def _policy(self, contract: TaskContract | None) -> AsyncGenerator[Policy]:
+        if contract is None:
+            yield AbsentPolicy()
+            return
         folder = contract.policy
         bundle = await asyncio.to_thread(
             shipped_bundle if folder is None else lambda: load_bundle(Path(folder))
         )
-        return await EmbeddedPolicy.load(bundle)
+        async with self.policies.lent(bundle) as policy:
+            yield policy
