@@ -47,7 +47,7 @@ class Ours:
     async def play(self, actions: int) -> float:
         """See evals.benchmark_runs.Contender."""
         self._runs += 1
-        self._model.script = script(actions, CAPABILITY, self._runs)
+        self._model.script = script(actions, CAPABILITY, f"{self._folder.name} {self._runs}")
         contract = self._contract()
         started = time.perf_counter()
         report = await self._harness.run(contract)
@@ -83,7 +83,7 @@ async def opened(
     home: Path, folder: Path, mode: Mode, durability: Durability
 ) -> AsyncGenerator[Ours]:
     """Open our side. `folder` takes the workspaces; it lies outside of the home."""
-    model = ScriptedChatModel(script=script(1, CAPABILITY, 0), source="benchmark")
+    model = ScriptedChatModel(script=script(1, CAPABILITY, "opened"), source="benchmark")
     settings = Settings(home=home, durability=durability)
     policy = _allowing(folder) if mode == "allowed" else None
     async with Harness.open(model=model, policy=policy, settings=settings) as harness:

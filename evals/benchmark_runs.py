@@ -87,7 +87,7 @@ class Contender(Protocol):
         ...
 
 
-def script(actions: int, tool: str, run: int) -> Script:
+def script(actions: int, tool: str, run: str) -> Script:
     """A turn for each action, and one that ends it.
 
     The same whenever it is made, and another text for each run: a store may keep equal bytes once.

@@ -52,7 +52,10 @@ class Theirs:
         workspace = self._folder / str(self._runs)
         workspace.mkdir(parents=True)
         agent: Any = create_agent(
-            ScriptedChatModel(script=script(actions, TOOL, self._runs), source="benchmark"),
+            ScriptedChatModel(
+                script=script(actions, TOOL, f"{self._folder.name} {self._runs}"),
+                source="benchmark",
+            ),
             [_tool(workspace)],
             middleware=[HumanInTheLoopMiddleware(interrupt_on={TOOL: self._mode == "asked"})],
             checkpointer=self._saver,

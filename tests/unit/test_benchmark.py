@@ -36,10 +36,10 @@ def test_content_has_its_size_and_differs() -> None:
 
 
 def test_the_script_has_one_turn_for_each_action_and_one_that_ends() -> None:
-    made = script(20, "write_file", 1)
+    made = script(20, "write_file", "one")
     assert [len(turn.calls) for turn in made.turns] == [1] * 20 + [0]
-    assert made == script(20, "write_file", 1)
-    assert made != script(20, "write_file", 2)
+    assert made == script(20, "write_file", "one")
+    assert made != script(20, "write_file", "two")
 
 
 def test_a_line_is_the_median_per_action() -> None:
