@@ -134,7 +134,7 @@ class FileCapability:
         """Not on offer unless overridden."""
         raise self._unsupported("read")
 
-    async def prepare(self, args: dict[str, Any]) -> Prepared:
+    async def prepare(self, args: dict[str, Any], *, preview: bool = True) -> Prepared:
         """Not on offer unless overridden."""
         raise self._unsupported("prepare")
 

@@ -34,16 +34,16 @@ MAX_PREVIEW = 256 * 1024
 class FileWrite(FileCapability):
     """What the two writes share: a swap from the content now to the content wanted."""
 
-    async def prepare(self, args: dict[str, Any]) -> Prepared:
+    async def prepare(self, args: dict[str, Any], *, preview: bool = True) -> Prepared:
         """Make the new content and show it as a diff; nothing changes.
 
         Raises:
             CapabilityError: the path is refused, the patch does not apply, or the file is too
                 large.
         """
-        return await asyncio.to_thread(self._prepare, args)
+        return await asyncio.to_thread(self._prepare, args, preview)
 
-    def _prepare(self, args: dict[str, Any]) -> Prepared:
+    def _prepare(self, args: dict[str, Any], preview: bool) -> Prepared:
         op, path = self.spec.name, str(args["path"])
         segments = writable(path, op=op)
         plain = "/".join(segments)
@@ -56,7 +56,7 @@ class FileWrite(FileCapability):
             resource=f"file:{plain}",
             from_version=ABSENT if old is None else digest(old),
             to_version=digest(new),
-            preview=_preview(old, new, plain),
+            preview=_preview(old, new, plain) if preview else "",
             plan=new,
             no_change=old == new,
         )

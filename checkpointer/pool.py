@@ -49,7 +49,21 @@ class Session:
                 "another process took it over, or the server went away. What was stored stands; "
                 "`checkrein recover` goes on from there.",
                 op="pool.session",
+                retryable=True,
             ) from error
+
+
+class _SaverPool(AsyncConnectionPool[AsyncConnection[DictRow]]):
+    """A pool for LangGraph's saver, whose faults are ours and not the driver's."""
+
+    @asynccontextmanager
+    async def connection(
+        self,
+        timeout: float | None = None,  # noqa: ASYNC109 - the pool's own signature
+    ) -> AsyncGenerator[AsyncConnection[DictRow]]:
+        """See psycopg_pool; raises StoreError."""
+        async with translating("pool.saver"), super().connection(timeout) as connection:
+            yield connection
 
 
 async def _alive(connection: AsyncConnection[DictRow]) -> None:
@@ -58,9 +72,11 @@ async def _alive(connection: AsyncConnection[DictRow]) -> None:
 
 
 @asynccontextmanager
-async def opened(conninfo: str, *, size: int, op: str) -> AsyncGenerator[Pool]:
+async def opened(
+    conninfo: str, *, size: int, op: str, kind: type[Pool] = Pool
+) -> AsyncGenerator[Pool]:
     """Open a pool whose connections are checked before use, and close it at the end."""
-    pool: Pool = AsyncConnectionPool(
+    pool = kind(
         conninfo,
         connection_class=AsyncConnection[DictRow],
         kwargs={"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row},
@@ -83,5 +99,5 @@ async def opened(conninfo: str, *, size: int, op: str) -> AsyncGenerator[Pool]:
 async def saver(database: Database) -> AsyncGenerator[AsyncPostgresSaver]:
     """LangGraph's checkpointer on its own schema. Only plain JSON types are revived from it."""
     conninfo = database.schema("langgraph")
-    async with opened(conninfo, size=4, op="pool.saver") as pool:
+    async with opened(conninfo, size=4, op="pool.saver", kind=_SaverPool) as pool:
         yield AsyncPostgresSaver(pool, serde=JsonPlusSerializer(allowed_msgpack_modules=[]))

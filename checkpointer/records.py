@@ -19,7 +19,13 @@ from checkrein.contracts.observation import Observation
 from checkrein.contracts.task import Task
 from checkrein.contracts.verification import VerificationResult
 from checkrein.errors import InputError
-from checkrein.ports.records import ActionState, AttemptSummary, Position, TurnRecord
+from checkrein.ports.records import (
+    ActionState,
+    AttemptSummary,
+    EffectRecord,
+    Position,
+    TurnRecord,
+)
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
@@ -114,6 +120,22 @@ class PostgresRecords:
         rows = await self._rows("effects", attempt=attempt_id)
         return [Effect.model_validate(row["effect"]) for row in rows]
 
+    async def ledger(self, attempt_id: str | None = None) -> list[EffectRecord]:
+        """See the port."""
+        rows = await self._rows("ledger", attempt=attempt_id, effect=None)
+        return [EffectRecord.model_validate(row) for row in rows]
+
+    async def effect(self, effect_id: str) -> EffectRecord:
+        """See the port."""
+        rows = await self._rows("ledger", attempt=None, effect=effect_id)
+        if not rows:
+            raise InputError(
+                f"There is no effect {effect_id}. `checkrein effects` lists them.",
+                op="records.effect",
+                code="unknown_effect",
+            )
+        return EffectRecord.model_validate(rows[0])
+
     async def repeats(self, attempt_id: str, action: Action) -> bool:
         """See the port."""
         rows = await self._rows(
@@ -171,6 +193,7 @@ def _action(x: dict[str, Any]) -> ActionState:
         approval=x["approval"] and ApprovalRequest.model_validate(x["approval"]),
         grant=x["grant"] and ApprovalGrant.model_validate(x["grant"]),
         effect=x["effect"] and Effect.model_validate(x["effect"]),
+        effect_age_s=x["effect_age_s"],
         observed=x["observed"],
     )
 

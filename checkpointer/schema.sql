@@ -132,7 +132,10 @@ CREATE TABLE checkrein.effects (
     to_version text DEFAULT ''::text NOT NULL,
     outcome json,
     source text,
+    pending boolean DEFAULT false NOT NULL,
+    verified boolean,
     bound_seq bigint NOT NULL,
+    bound_at timestamp with time zone NOT NULL,
     CONSTRAINT effects_pkey PRIMARY KEY (effect_id),
     CONSTRAINT effects_tenant_resource_key_key UNIQUE (tenant, resource, key)
 );
@@ -295,6 +298,7 @@ AS $function$
         'grant', (SELECT checkrein.grant_json(g) FROM checkrein.grants g
                   WHERE g.approval_id = p.approval_id ORDER BY g.decided_at LIMIT 1),
         'effect', CASE WHEN e.effect_id IS NOT NULL THEN checkrein.effect_json(e) END,
+        'effect_age_s', extract(epoch FROM checkrein.now() - e.bound_at),
         'observed', EXISTS (SELECT FROM checkrein.observations o
             WHERE o.attempt_id = of_attempt AND o.turn = of_turn AND o.position = x.position)
         ) ORDER BY x.position)
@@ -369,15 +373,24 @@ BEGIN
     RETURN FOUND;
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.begin_try(a checkrein.attempts, of_action text, of_effect text)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+    INSERT INTO checkrein.tool_tries (tenant, action_id, n, effect_id, started_at, outcome)
+    SELECT a.tenant, of_action, count(*) + 1, of_effect, checkrein.now(), 'sent'
+    FROM checkrein.tool_tries WHERE action_id = of_action
+$function$;
+
 CREATE OR REPLACE FUNCTION checkrein.bind_intent(a checkrein.attempts, p json, at_seq bigint)
  RETURNS bigint
  LANGUAGE plpgsql
 AS $function$
 BEGIN
     INSERT INTO checkrein.effects (tenant, effect_id, attempt_id, action_id, resource, key,
-        operation_hash, status, bound_seq)
+        operation_hash, status, bound_seq, bound_at)
     VALUES (a.tenant, p ->> 'effect_id', a.attempt_id, p ->> 'action_id', p ->> 'resource',
-        p ->> 'key', p ->> 'operation_hash', 'INTENT', at_seq)
+        p ->> 'key', p ->> 'operation_hash', 'INTENT', at_seq, checkrein.now())
     ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
         PERFORM checkrein.refuse('CR007', 'the key is bound already', p ->> 'effect_id');
@@ -414,9 +427,11 @@ CREATE OR REPLACE FUNCTION checkrein.effect_json(e checkrein.effects)
  STABLE
 AS $function$
     SELECT json_build_object('effect_id', e.effect_id, 'tenant', e.tenant, 'resource', e.resource,
-        'key', e.key, 'operation_hash', e.operation_hash, 'action_id', e.action_id,
+        'key', e.key, 'operation_hash', e.operation_hash, 'attempt_id', e.attempt_id,
+        'action_id', e.action_id,
         'status', e.status, 'fence', e.fence, 'from_version', e.from_version,
-        'to_version', e.to_version, 'outcome', e.outcome, 'source', e.source)
+        'to_version', e.to_version, 'outcome', e.outcome, 'source', e.source,
+        'pending', e.pending, 'verified', e.verified)
 $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.end_attempt(a checkrein.attempts, p json, at_seq bigint)
@@ -440,12 +455,21 @@ BEGIN
         WHEN ending = 'CANCELLED' THEN 'cancelled'
         WHEN (p ->> 'needs_escalation')::boolean THEN 'escalated' ELSE 'failed' END);
     UPDATE checkrein.actions SET status = checkrein.next_status('action', status, 'cancelled')
-    WHERE attempt_id = a.attempt_id AND status IN ('VALIDATED', 'AUTHORIZED', 'WAITING_APPROVAL');
+    WHERE attempt_id = a.attempt_id
+      AND status IN ('VALIDATED', 'AUTHORIZED', 'WAITING_APPROVAL', 'PENDING');
     UPDATE checkrein.approvals SET status = checkrein.next_status('approval', status, 'revoked')
     WHERE attempt_id = a.attempt_id AND status IN ('PREPARED', 'PENDING', 'GRANTED');
     UPDATE checkrein.attempts SET detail = p ->> 'detail' WHERE attempt_id = a.attempt_id;
     PERFORM checkrein.save_checkpoint(a, at_seq);
 END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.end_try(of_effect text, how text)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+    UPDATE checkrein.tool_tries SET ended_at = checkrein.now(), outcome = how
+    WHERE effect_id = of_effect AND ended_at IS NULL
+$function$;
 
 CREATE OR REPLACE FUNCTION checkrein.grant_json(g checkrein.grants)
  RETURNS json
@@ -485,15 +509,13 @@ BEGIN
         PERFORM checkrein.refuse('CR001', format('fence %s does not own the attempt', sent_under));
     END IF;
     PERFORM checkrein.step_effect(a, p, 'executing');
-    UPDATE checkrein.effects SET fence = sent_under,
+    UPDATE checkrein.effects SET fence = sent_under, pending = false,
         from_version = p ->> 'from_version', to_version = p ->> 'to_version'
     WHERE effect_id = id AND fence < sent_under;
     IF NOT FOUND THEN
         PERFORM checkrein.refuse('CR002', format('fence %s has sent it already', sent_under));
     END IF;
-    INSERT INTO checkrein.tool_tries (tenant, action_id, n, effect_id, started_at, outcome)
-    SELECT a.tenant, p ->> 'action_id', count(*) + 1, id, checkrein.now(), 'sent'
-    FROM checkrein.tool_tries WHERE action_id = p ->> 'action_id';
+    PERFORM checkrein.begin_try(a, p ->> 'action_id', id);
     RETURN checkrein.step_action(a, p ->> 'action_id', 'running', at_seq);
 END $function$;
 
@@ -619,7 +641,9 @@ BEGIN
         UPDATE checkrein.attempts SET detail = p ->> 'reason' WHERE attempt_id = a.attempt_id;
     WHEN 'run_resumed' THEN
         PERFORM checkrein.step_attempt(a.attempt_id, 'resumed');
-        UPDATE checkrein.attempts SET pause_requested = false, exhausted = NULL, detail = ''
+        -- A pause that was asked for before a crash still holds for whoever recovers.
+        UPDATE checkrein.attempts SET exhausted = NULL, detail = '',
+            pause_requested = pause_requested AND p ->> 'how' <> 'resume'
         WHERE attempt_id = a.attempt_id;
     WHEN 'cancel_requested' THEN
         PERFORM checkrein.step_attempt(a.attempt_id, 'cancel_requested');
@@ -693,12 +717,11 @@ BEGIN
         PERFORM checkrein.refuse('CR002', format('an outcome %s makes no effect %s', said, event));
     END IF;
     PERFORM checkrein.step_effect(a, p, event);
-    UPDATE checkrein.effects SET outcome = p -> 'outcome',
+    UPDATE checkrein.effects SET outcome = p -> 'outcome', pending = false,
         source = coalesce(p ->> 'source', CASE event WHEN 'committed' THEN 'executed'
                                                      WHEN 'refused' THEN 'executed' END)
     WHERE effect_id = id;
-    UPDATE checkrein.tool_tries SET ended_at = checkrein.now(), outcome = event
-    WHERE effect_id = id AND ended_at IS NULL;
+    PERFORM checkrein.end_try(id, event);
     RETURN checkrein.step_action(a, p ->> 'action_id', next_of_action, at_seq);
 END $function$;
 
@@ -789,10 +812,11 @@ BEGIN
     SELECT status INTO was FROM checkrein.actions WHERE action_id = o ->> 'action_id';
     IF FOUND THEN
         cause := checkrein.step_action(a, o ->> 'action_id', CASE
-            WHEN was IN ('VALIDATED', 'AUTHORIZED', 'WAITING_APPROVAL') THEN CASE
+            WHEN was IN ('VALIDATED', 'AUTHORIZED', 'WAITING_APPROVAL', 'PENDING') THEN CASE
                 WHEN outcome = 'ok' THEN 'succeeded'
                 WHEN outcome = 'no_change' THEN 'no_change'
                 WHEN outcome = 'skipped' THEN 'cancelled'
+                WHEN outcome = 'denied' THEN 'denied'
                 ELSE 'not_applicable' END
             END, at_seq);
         UPDATE checkrein.turns SET open_calls = open_calls - 1,
@@ -903,6 +927,9 @@ BEGIN
     WHEN 'effect_committed', 'effect_refused', 'effect_unknown', 'effect_reconciled',
          'effect_denied' THEN
         RETURN checkrein.on_effect(a, kind, p, at_seq);
+    WHEN 'effect_retried' THEN RETURN checkrein.retry_effect(a, p, at_seq);
+    WHEN 'effect_pending' THEN RETURN checkrein.wait_for_effect(a, p, at_seq);
+    WHEN 'effect_verified' THEN RETURN checkrein.verify_effect(a, p, at_seq);
     WHEN 'action_deduplicated' THEN
         RETURN checkrein.step_action(a, p ->> 'action_id', 'deduplicated', at_seq);
     WHEN 'observation' THEN RETURN checkrein.on_observation(a, p, at_seq);
@@ -938,6 +965,26 @@ BEGIN
         held = held + (checkrein.now() - lease_seen)
     WHERE attempt_id = of_attempt AND lease_fence = under_fence AND lease_owner IS NOT NULL;
     PERFORM pg_advisory_unlock(lock_key(of_attempt));
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.retry_effect(a checkrein.attempts, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    id text := p ->> 'effect_id';
+BEGIN
+    IF a.cancel_reason IS NOT NULL THEN
+        PERFORM checkrein.refuse('CR003', 'the attempt is being cancelled');
+    END IF;
+    PERFORM checkrein.step_effect(a, p, 'retried');
+    IF NOT EXISTS (SELECT FROM checkrein.effects WHERE effect_id = id
+                   AND fence = (p ->> 'fence')::bigint AND fence = a.lease_fence) THEN
+        PERFORM checkrein.refuse('CR001', format('fence %s did not send it', p ->> 'fence'));
+    END IF;
+    PERFORM checkrein.end_try(id, p ->> 'error_type');
+    PERFORM checkrein.begin_try(a, p ->> 'action_id', id);
+    RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
 END $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.save_checkpoint(a checkrein.attempts, at_seq bigint)
@@ -1130,6 +1177,33 @@ BEGIN
     RETURN fence;
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.verify_effect(a checkrein.attempts, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    UPDATE checkrein.effects SET verified = (p ->> 'holds')::boolean
+    WHERE effect_id = p ->> 'effect_id' AND action_id = p ->> 'action_id'
+      AND attempt_id = a.attempt_id AND status = 'COMMITTED' AND verified IS NULL;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR002', 'only a receipt that was not read back can be');
+    END IF;
+    RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.wait_for_effect(a checkrein.attempts, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    IF NOT (p ->> 'sent')::boolean THEN
+        RETURN checkrein.step_action(a, p ->> 'action_id', 'pending', at_seq);
+    END IF;
+    PERFORM checkrein.step_effect(a, p, 'pending');
+    UPDATE checkrein.effects SET pending = true WHERE effect_id = p ->> 'effect_id';
+    RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
+END $function$;
+
 GRANT SELECT ON checkrein.actions TO checkrein_app;
 GRANT SELECT ON checkrein.approvals TO checkrein_app;
 GRANT SELECT ON checkrein.attempts TO checkrein_app;
@@ -1153,11 +1227,13 @@ REVOKE ALL ON FUNCTION checkrein.approval_json(checkrein.approvals) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.approval_json(checkrein.approvals) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.beat(text,bigint,interval) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.beat(text,bigint,interval) TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.begin_try(checkrein.attempts,text,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.bind_intent(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.close_turn(checkrein.attempts,integer,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.effect_json(checkrein.effects) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.effect_json(checkrein.effects) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.end_attempt(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.end_try(text,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.grant_json(checkrein.grants) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.grant_json(checkrein.grants) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.held_seconds(checkrein.attempts) FROM PUBLIC;
@@ -1184,6 +1260,7 @@ REVOKE ALL ON FUNCTION checkrein.project(checkrein.attempts,text,json,bigint) FR
 REVOKE ALL ON FUNCTION checkrein.refuse(text,text,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.release(text,bigint) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.release(text,bigint) TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.retry_effect(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.save_checkpoint(checkrein.attempts,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.start(text[],text[]) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.start(text[],text[]) TO checkrein_app;
@@ -1196,3 +1273,5 @@ REVOKE ALL ON FUNCTION checkrein.step_turn(text,integer,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.store_event(checkrein.attempts,text,text,bigint,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.take_lease(text,text,interval) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.take_lease(text,text,interval) TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.verify_effect(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.wait_for_effect(checkrein.attempts,json,bigint) FROM PUBLIC;

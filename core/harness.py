@@ -75,9 +75,19 @@ class Harness:
         """
         return await self._parts.front_door.resume(attempt_id)
 
-    async def recover(self, attempt_id: str) -> Report:
-        """Take over an attempt whose process died. Raises as `resume` does."""
-        return await self._parts.front_door.recover(attempt_id)
+    async def recover(self, attempt_id: str, *, wait_s: float = 0.0) -> Report:
+        """Take over an attempt whose process died. Raises as `resume` does.
+
+        `wait_s`: how long to wait for the lease of an owner that is frozen, in seconds.
+        """
+        return await self._parts.front_door.recover(attempt_id, wait_s=wait_s)
+
+    def drain(self) -> None:
+        """Begin nothing new and let all work stop at its next safe point; each call then returns.
+
+        To be called on the event loop's thread. What has not ended stays RUNNING, for `recover`.
+        """
+        self._parts.front_door.drain()
 
     async def cancel(self, attempt_id: str, *, by: str, reason: str) -> Report:
         """Ask for the end of an attempt. Effects that happened stay on the record."""

@@ -27,6 +27,7 @@ from checkrein.graph.publication import publish
 from checkrein.graph.state import GraphState
 from checkrein.nodes.cancel import cancel
 from checkrein.nodes.run import Run
+from checkrein.nodes.stopping import Stop
 from checkrein.ports.bundle import Ports
 from checkrein.ports.records import Position
 from checkrein.studio_people import Person
@@ -115,8 +116,11 @@ class ServerRuns:
 
     @asynccontextmanager
     async def _held(self, opened: _Opened) -> AsyncGenerator[Run]:
-        async with self._door.leases.hold(opened.attempt_id, wait_s=LEASE_WAIT_S) as lease:
-            yield Run(opened.ports, opened.contract, lease)
+        stop = Stop()
+        async with self._door.leases.hold(
+            opened.attempt_id, wait_s=LEASE_WAIT_S, heard=stop.hear
+        ) as lease:
+            yield Run(opened.ports, opened.contract, lease, stop=stop)
 
     async def _open(self, attempt_id: str, state: GraphState) -> _Opened:
         """Open the attempt, or create it where there is none, requested by who is signed in."""

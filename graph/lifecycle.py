@@ -3,58 +3,43 @@
 LangGraph has no lock on a thread. Whoever does not get the lease is told so and touches nothing.
 """
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.types import Command
 
 from checkrein.contracts import ids
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.event import (
     CancelRequested,
     PauseRequested,
-    RunResumed,
     UserAnswered,
 )
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import BusyError, CheckreinError, ConflictError
-from checkrein.graph.build import Graph, build
 from checkrein.graph.opening import Opener, created, reopened
 from checkrein.graph.publication import publish
 from checkrein.graph.report import Report, report
-from checkrein.graph.state import GraphState
-from checkrein.nodes.run import Run
+from checkrein.graph.work import SUPERSTEPS, Durability, How, Means, Work
 from checkrein.nodes.waiting import waiting_for
 from checkrein.ports.bundle import Ports
 from checkrein.ports.event_store import EventStore
 from checkrein.ports.leases import Leases
 from checkrein.ports.records import Position, Records
 
-Durability = Literal["sync", "async", "exit"]
-"""When LangGraph saves its own checkpoint. Every mode is as safe: the event store decides."""
+__all__ = ["SUPERSTEPS", "Durability", "FrontDoor"]
 
-SUPERSTEPS = 1_000_000
-"""LangGraph's recursion limit. Budgets stop an attempt long before."""
-
-
-@dataclass(frozen=True)
-class _Held:
-    """The front door's own run, for every node of one invocation."""
-
-    run: Run
-
-    @asynccontextmanager
-    async def enter(self, state: GraphState, config: RunnableConfig) -> AsyncGenerator[Run]:
-        """The lease is held already."""
-        yield self.run
+OUTAGE_S = 60.0
+"""How long work waits for a store that has gone away, seconds."""
 
 
 class FrontDoor:
-    """Starts, resumes and recovers attempts, and records what people ask of them."""
+    """Starts, resumes and recovers attempts, and records what people ask of them.
+
+    Attributes:
+        notice: told what work waits for, for live views. It must not block or raise.
+        draining: whether this process takes on nothing new, because it is to end.
+    """
 
     def __init__(
         self,
@@ -64,13 +49,30 @@ class FrontDoor:
         opener: Opener,
         saver: BaseCheckpointSaver[Any],
         durability: Durability = "exit",
+        outage_s: float = OUTAGE_S,
     ) -> None:
+        """`outage_s`: how long work waits for a store that has gone away, seconds."""
         self.events = events
         self.records = records
         self.leases = leases
         self.opener = opener
         self._saver = saver
         self._durability: Durability = durability
+        self._outage_s = outage_s
+        self._working: set[Work] = set()
+        self.notice: Callable[[str], None] = _unheard
+        self.draining = False
+
+    def drain(self) -> None:
+        """Begin nothing new, and let all work stop at its next safe point.
+
+        A model call or verifier that has begun gets some seconds to finish. Each call that is
+        under way then returns its report; an attempt that is not at its end stays RUNNING without
+        an owner, for `recover`. To be called on the event loop's thread, at any time.
+        """
+        self.draining = True
+        for work in self._working:
+            work.drain()
 
     async def start(self, contract: TaskContract) -> Report:
         """Create a task and its first attempt, and work on it until it ends or must wait.
@@ -113,17 +115,22 @@ class FrontDoor:
         position = await self.records.position(attempt_id)
         if position.attempt.status.is_terminal or self._still_waits(position):
             return await report(self.records, attempt_id)
-        how: Literal["resume", "recover"] = (
-            "resume" if position.attempt.status.is_suspended else "recover"
-        )
+        how: How = "resume" if position.attempt.status.is_suspended else "recover"
         return await self._continued(attempt_id, how)
 
-    async def recover(self, attempt_id: str) -> Report:
-        """Take over an attempt whose owner died; leaves suspended and ended ones as they are."""
+    async def recover(self, attempt_id: str, *, wait_s: float = 0.0) -> Report:
+        """Take over an attempt whose owner died; leaves suspended and ended ones as they are.
+
+        A dead owner is followed at once. `wait_s`: how long to wait for the lease of an owner that
+        is frozen to expire, seconds; one that is alive is not waited for.
+
+        Raises:
+            BusyError: its owner is alive, or its lease did not expire in that time.
+        """
         position = await self.records.position(attempt_id)
         if position.attempt.status.is_terminal or position.attempt.status.is_suspended:
             return await report(self.records, attempt_id)
-        return await self._continued(attempt_id, "recover")
+        return await self._continued(attempt_id, "recover", wait_s)
 
     async def recover_all(self) -> list[Report]:
         """Recover every attempt that has no living owner; one that is owned is left alone.
@@ -132,6 +139,8 @@ class FrontDoor:
         """
         reports: list[Report] = []
         for found in await self.records.unfinished():
+            if self.draining:
+                break
             try:
                 reports.append(await self.recover(found.attempt_id))
             except CheckreinError as error:
@@ -189,56 +198,35 @@ class FrontDoor:
         ) as ports:
             return await self._driven(ports, contract, attempt_id, None)
 
-    async def _continued(self, attempt_id: str, how: Literal["resume", "recover"] | None) -> Report:
+    async def _continued(self, attempt_id: str, how: How | None, wait_s: float = 0.0) -> Report:
         async with reopened(self.events, self.records, self.opener, attempt_id) as found:
             contract, ports = found
-            return await self._driven(ports, contract, attempt_id, how)
+            return await self._driven(ports, contract, attempt_id, how, wait_s)
 
     async def _driven(
         self,
         ports: Ports,
         contract: TaskContract,
         attempt_id: str,
-        how: Literal["resume", "recover"] | None,
+        how: How | None,
+        wait_s: float = 0.0,
     ) -> Report:
-        """Own the attempt, run the graph until it ends or pauses, and publish what it waits for."""
-        async with self.leases.hold(attempt_id) as lease:
-            run = Run(ports, contract, lease)
-            position = await run.position()
-            if position.attempt.status.is_terminal:
-                return await report(self.records, attempt_id)
-            if how is not None:
-                await run.record(RunResumed(how=how, fence=lease.fence))
-                await run.reach("in_recover")
-            interrupt_id = await self._invoked(run, resumed=how == "resume")
-            await run.reach("after_checkpoint")
-            if not await publish(
-                self.events, self.records, attempt_id, fence=lease.fence, interrupt_id=interrupt_id
-            ) and await self._to_cancel(attempt_id):
-                # Somebody asked for the end after this owner had looked for the last time.
-                await self._invoked(run, resumed=False)
-            await run.reach("after_publishing")
-        found = await report(self.records, attempt_id)
-        note = ports.model.closing_note(found.turns) if found.status.is_terminal else None
-        return found.model_copy(update={"warnings": [note] if note else []})
-
-    async def _invoked(self, run: Run, *, resumed: bool) -> str | None:
-        """Run the graph once; returns the id of the interrupt that it paused at, if any."""
-        graph = build(_Held(run), self._saver)
-        config: RunnableConfig = {
-            "configurable": {"thread_id": run.attempt_id},
-            "recursion_limit": SUPERSTEPS,
-        }
-        entry = await _entry(graph, config, run.attempt_id, resumed)
-        # LangGraph leaves type parameters of its own open here; pyright reports those, not ours.
-        invoke = graph.ainvoke  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        result = await invoke(entry, config, durability=self._durability)
-        interrupts = result.get("__interrupt__") or ()
-        return str(interrupts[0].id) if interrupts else None
-
-    async def _to_cancel(self, attempt_id: str) -> bool:
-        position = await self.records.position(attempt_id)
-        return position.cancel_reason is not None and not position.attempt.status.is_terminal
+        means = Means(
+            self.records,
+            self.leases,
+            self._saver,
+            self._durability,
+            self._outage_s,
+            lambda text: self.notice(text),
+        )
+        work = Work(means, ports, contract, attempt_id, how, wait_s)
+        self._working.add(work)
+        if self.draining:
+            work.drain()
+        try:
+            return await work.done()
+        finally:
+            self._working.discard(work)
 
     def _still_waits(self, position: Position) -> bool:
         """Whether resuming could change nothing: nobody has said yet what it waits for."""
@@ -248,12 +236,5 @@ class FrontDoor:
         return bool(waiting.answers) and waiting.answers != ("resume",)
 
 
-async def _entry(
-    graph: Graph, config: RunnableConfig, attempt_id: str, resumed: bool
-) -> GraphState | Command[str]:
-    """Answer the pending interrupt by its id, or enter at START where there is none to answer."""
-    if resumed:
-        snapshot = await graph.aget_state(config)
-        if len(snapshot.interrupts) == 1:
-            return Command(resume={snapshot.interrupts[0].id: "look in the database"})
-    return {"attempt_id": attempt_id}
+def _unheard(text: str) -> None:
+    """Nobody watches."""

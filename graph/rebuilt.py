@@ -31,11 +31,17 @@ _ApprovalStep = (
 )
 _ActionStep = e.ActionProposed | e.PolicyDecided | e.Observed | e.ActionDeduplicated
 _Answered = e.EffectCommitted | e.EffectRefused | e.EffectUnknown | e.EffectReconciled
+_Between = e.EffectRetried | e.EffectPending | e.EffectVerified
 _AttemptStep = e.Suspended | e.RunResumed | e.CancelRequested
 _GateStep = e.CandidateSealed | e.VerificationFinished | e.AttemptEnded
 
 _OPEN_ACTION = frozenset(
-    {ActionStatus.VALIDATED, ActionStatus.AUTHORIZED, ActionStatus.WAITING_APPROVAL}
+    {
+        ActionStatus.VALIDATED,
+        ActionStatus.AUTHORIZED,
+        ActionStatus.WAITING_APPROVAL,
+        ActionStatus.PENDING,
+    }
 )
 _OPEN_APPROVAL = frozenset(
     {ApprovalStatus.PREPARED, ApprovalStatus.PENDING, ApprovalStatus.GRANTED}
@@ -45,6 +51,7 @@ _OBSERVED = {
     ObservationStatus.OK: "succeeded",
     ObservationStatus.NO_CHANGE: "no_change",
     ObservationStatus.SKIPPED: "cancelled",
+    ObservationStatus.DENIED: "denied",
 }
 _ENDED = {
     AttemptStatus.CANDIDATE_VERIFIED: "verified",
@@ -122,6 +129,8 @@ class Rebuilt:
             self._send(p)
         elif isinstance(p, _Answered):
             self._receive(p)
+        elif isinstance(p, _Between):
+            self._note(p)
         elif isinstance(p, _GateStep):
             self._judge(p)
         elif isinstance(p, _AttemptStep):
@@ -208,13 +217,15 @@ class Rebuilt:
             if p.effect_id in self.effects:
                 self._fault(f"{p.effect_id} is bound twice")
             bound = p.model_dump(exclude={"v", "type"})
+            attempt_id = "" if self.attempt is None else self.attempt.attempt_id
             self.effects[p.effect_id] = Effect.model_validate(
-                {**bound, "status": EffectStatus.INTENT}
+                {**bound, "attempt_id": attempt_id, "status": EffectStatus.INTENT}
             )
         elif isinstance(p, e.EffectDenied):
             self._step_effect(p.effect_id, p.action_id, "denied", {})
         else:
             marked = p.model_dump(include={"fence", "from_version", "to_version"})
+            marked["pending"] = False
             self._step_effect(p.effect_id, p.action_id, "executing", marked)
             self._step_action(p.action_id, "running")
 
@@ -227,10 +238,28 @@ class Rebuilt:
                 word, then = "not_applied", "failed"
         elif isinstance(p, e.EffectUnknown):
             source = None
-        changed = {"outcome": p.outcome, "source": source}
+        changed = {"outcome": p.outcome, "source": source, "pending": False}
         self._step_effect(p.effect_id, p.action_id, word, changed)
         if then is not None:
             self._step_action(p.action_id, then)
+
+    def _note(self, p: _Between) -> None:
+        """What happens to an effect between its send and its end, and after it."""
+        if isinstance(p, e.EffectRetried):
+            self._step_effect(p.effect_id, p.action_id, "retried", {})
+        elif isinstance(p, e.EffectVerified):
+            self._read_back(p)
+        elif p.sent:
+            self._step_effect(p.effect_id, p.action_id, "pending", {"pending": True})
+        else:  # the effect belongs to another action, perhaps of another attempt
+            self._step_action(p.action_id, "pending")
+
+    def _read_back(self, p: e.EffectVerified) -> None:
+        effect = self.effects.get(p.effect_id)
+        if effect is None or effect.status is not EffectStatus.COMMITTED:
+            self._fault(f"{p.effect_id} is read back and has no receipt")
+            return
+        self.effects[p.effect_id] = effect.model_copy(update={"verified": p.holds})
 
     def _judge(self, p: _GateStep) -> None:
         if isinstance(p, e.CandidateSealed):

@@ -8,11 +8,13 @@ ROUTES: dict[str, dict[str, str]] = {
         "suspend": "suspend",
         "cancelled": END,
         "cancelling": END,
+        "drained": END,
     },
     "decide": {
         "proposed": "policy",
         "candidate": "completion_gate",
         "unusable": "compile_context",
+        "stopped": "compile_context",
         "suspend": "suspend",
         "model_error": END,
     },
@@ -35,6 +37,7 @@ ROUTES: dict[str, dict[str, str]] = {
         "not_verified": END,
         "environment_error": END,
         "repair": "compile_context",
+        "stopped": "compile_context",
     },
 }
 """node, then outcome, to the next node."""

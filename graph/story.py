@@ -10,7 +10,7 @@ from typing import Any
 from checkrein.contracts import event as e
 from checkrein.contracts.approval import Answer
 from checkrein.contracts.decision import Verdict
-from checkrein.contracts.effect import EffectStatus
+from checkrein.contracts.effect import EffectStatus, OutcomeSource
 from checkrein.contracts.event import Event
 from checkrein.graph.facts import Fact, read_facts
 
@@ -59,7 +59,8 @@ def _told(fact: Fact, previous: Fact | None) -> Iterator[Told]:
         return
     if isinstance(p, e.RunResumed) and p.how == "recover" and previous is not None:
         silence = (fact.at - previous.at).total_seconds()
-        yield "", f"~~~ the process died here; another one recovered, {silence:.1f} s later ~~~"
+        how = "let go" if isinstance(previous.payload, e.CheckpointSaved) else "died"
+        yield "", f"~~~ the process {how} here; another one recovered, {silence:.1f} s later ~~~"
     yield _TELLERS[type(p)](p)
 
 
@@ -115,7 +116,26 @@ def _stale(p: e.ApprovalStale) -> Told:
     return "harness", "APPROVAL_STALE: what was approved has changed since; nothing ran"
 
 
+def _retried(p: e.EffectRetried) -> Told:
+    return "ledger", (
+        f"no answer that decides ({plain(p.error_type)}); after {p.delay_s:g} s the same effect is "
+        f"sent under the same key, try {p.n}"
+    )
+
+
+def _read_back(p: e.EffectVerified) -> Told:
+    if p.holds:
+        return "ledger", "reads the real system back: it is as the receipt says"
+    return "ledger", f"reads the real system back: it does NOT show the effect ({plain(p.detail)})"
+
+
 def _reconciled(p: e.EffectReconciled) -> Told:
+    if p.source is OutcomeSource.MANUAL:
+        proof = "signed in" if p.authenticated else "name asserted, not authenticated"
+        return plain(p.by, 40), (
+            f"settles {p.effect_id} by hand as {p.outcome.status}, on the evidence "
+            f"{plain(p.evidence)} ({proof})"
+        )
     if p.outcome.status is EffectStatus.COMMITTED:
         return "ledger", "looks at the target: the change is there; recorded as COMMITTED"
     return "ledger", f"looks at the target: the effect is {p.outcome.status}"
@@ -167,7 +187,10 @@ _TELLERS: dict[type[Any], Callable[[Any], Told]] = {
     e.EffectCommitted: lambda p: ("ledger", f"receipt: {p.effect_id} is COMMITTED"),
     e.EffectRefused: _refused,
     e.EffectUnknown: _unknown,
+    e.EffectRetried: _retried,
+    e.EffectPending: lambda p: ("ledger", f"has to wait: {plain(p.why)}"),
     e.EffectReconciled: _reconciled,
+    e.EffectVerified: _read_back,
     e.EffectDenied: lambda p: ("ledger", f"stopped before it was sent: {plain(p.reason_code)}"),
     e.ActionDeduplicated: lambda p: (
         "ledger",

@@ -2,33 +2,50 @@
 
 from checkrein.contracts.action import ActionStatus, SideEffect
 from checkrein.errors import EnvironmentFault
-from checkrein.nodes.ledger import OPEN, perform_write
+from checkrein.nodes.ledger import perform_write
 from checkrein.nodes.perform import perform_read
 from checkrein.nodes.run import Run, Step
+from checkrein.nodes.settling import is_open
+from checkrein.nodes.stopping import WorkStopped
 from checkrein.ports.records import ActionState, Position
 
 
 async def commit_effect(run: Run) -> Step:
-    """Run the turn's actions in order; stop at the first that must wait, or went stale."""
+    """Run the turn's actions in order; stop at the first that went stale.
+
+    An action that is not settled holds back all after it but those declared independent.
+    """
     position = await run.position()
     turn = 0 if position.turn is None else position.turn.turn
+    held_back = False
     for state in position.actions:
-        if state.observed:
+        if state.observed or (held_back and not _independent(run, state)):
             continue
+        if run.stop.asked:
+            return Step("ran", turn)  # the top of the turn says what to do about it
         try:
-            outcome = await _performed(run, position, state)
+            outcome = await _performed(run, await run.position(), state)
         except EnvironmentFault as error:
-            if state.effect is not None and state.effect.status in OPEN:
+            if is_open(state):
                 raise  # what was sent stays open; recovery asks its target again
             return await run.broken(error)
-        if outcome != "done":
+        except WorkStopped:
+            return Step("ran", turn)
+        if outcome == "suspend":
+            held_back = True
+        elif outcome != "done":
             return Step(outcome, turn)
         await run.reach("between_actions")
-    return Step("ran", turn)
+    return Step("suspend" if held_back else "ran", turn)
+
+
+def _independent(run: Run, state: ActionState) -> bool:
+    capability = run.ports.capabilities.get(state.action.capability)
+    return capability is not None and capability.spec.independent
 
 
 async def _performed(run: Run, position: Position, state: ActionState) -> str:
-    if position.cancel_reason is not None and state.effect is None:
+    if position.cancel_reason is not None and not is_open(state):
         return "ran"  # the top of the next turn ends it
     if state.effect is None and state.action.status is ActionStatus.DENIED:
         return "changed"  # policy turns it into a result

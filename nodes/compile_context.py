@@ -9,12 +9,12 @@ from checkrein.contracts.context import (
     Source,
     Trust,
 )
-from checkrein.contracts.event import BudgetExhausted
+from checkrein.contracts.event import BudgetExhausted, CheckpointSaved
 from checkrein.nodes import messages
 from checkrein.nodes.cancel import cancel
 from checkrein.nodes.messages import ShownTurn, shown_turn
 from checkrein.nodes.run import Run, Step
-from checkrein.nodes.waiting import waiting_for
+from checkrein.nodes.waiting import undecided, waiting_for
 from checkrein.ports.records import Position
 
 HISTORY_TURNS = 40
@@ -26,20 +26,39 @@ CONTEXT_TOKENS = 60_000
 
 async def compile_context(run: Run) -> Step:
     """Stop where that is asked for, else make the next turn's context ready."""
+    if run.stop.asked:
+        run.seen = None  # what was asked for was recorded by somebody else
     position = await run.position()
     if position.cancel_reason is not None:
         return await cancel(run, position)
     turn = position.turn
-    if turn is not None and turn.status == "RESPONDED":
-        return Step("ready", turn.turn)
-    if waiting_for(position) is not None:
+    opened = turn is not None and turn.status == "RESPONDED"
+    if waiting_for(position) is not None and not (opened and _goes_on(run, position)):
         return Step("suspend")
+    if run.stop.draining:
+        return await _let_go(run, 0 if turn is None else turn.turn)
+    if turn is not None and opened:
+        return Step("ready", turn.turn)
     short = _exhausted(position)
     if short is not None:
         await run.record(short)
         return Step("suspend")
     run.compiled = await compiled(run, position)
     return Step("ready", run.compiled.turn)
+
+
+def _goes_on(run: Run, position: Position) -> bool:
+    """Whether an open turn is passed on although it waits: the node that it waits at says so.
+
+    One that is to stop waits here, since no node further on would do anything.
+    """
+    return not run.stop.asked or bool(undecided(position))
+
+
+async def _let_go(run: Run, turn: int) -> Step:
+    """Store the safe point at which this process stops working; whoever recovers goes on."""
+    await run.record(CheckpointSaved(turn=turn), look=False)
+    return Step("drained", turn)
 
 
 async def compiled(run: Run, position: Position) -> CompiledContext:

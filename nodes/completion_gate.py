@@ -20,8 +20,10 @@ from checkrein.contracts.event import (
 from checkrein.contracts.task import Check, UnchangedCheck
 from checkrein.contracts.verification import CheckResult, CheckStatus, VerificationResult
 from checkrein.errors import EnvironmentFault
+from checkrein.nodes.compensation import not_shown
 from checkrein.nodes.proposals import read_reply
 from checkrein.nodes.run import Run, Step
+from checkrein.nodes.stopping import WorkStopped
 from checkrein.ports.records import Position
 from checkrein.ports.verifier import Examination
 
@@ -35,6 +37,8 @@ async def completion_gate(run: Run) -> Step:
     turn = position.turn
     if turn is None or turn.raw_ref is None or turn.status != "RESPONDED":
         return Step("repair")
+    if run.stop.asked:
+        return Step("stopped", turn.turn)
     reply = await run.stored_reply(turn.raw_ref)
     summary = visible(read_reply(reply.raw).text)[:SUMMARY_LIMIT]
     try:
@@ -51,11 +55,13 @@ async def completion_gate(run: Run) -> Step:
             VerificationStarted(turn=turn.turn, state_digest=sealed),
         )
         await run.reach("in_verifier")
-        checks = await _judged(run, sealed)
+        checks = [*await _judged(run, sealed), *await not_shown(run)]
         if await run.ports.workspace.digest() != sealed:
             checks.append(_moved())
     except EnvironmentFault as error:
         return await run.broken(error)
+    except WorkStopped:
+        return Step("stopped", turn.turn)
     await run.reach("before_verification")
     return await _verdict(run, position, turn.turn, _result(run, sealed, checks))
 
@@ -104,7 +110,8 @@ async def _judged(run: Run, sealed: str) -> list[CheckResult]:
             if await workspace.copy_to(copy) != sealed:
                 return [*results, _moved()]
             examination = Examination(contract=run.contract, copy_root=copy, state_digest=sealed)
-            results.append(await verifier.verify(check, examination, workspace))
+            judging = verifier.verify(check, examination, workspace)
+            results.append(await run.interruptible(judging))
     return results
 
 

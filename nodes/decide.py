@@ -32,6 +32,7 @@ from checkrein.errors import BudgetExceededError, ModelError
 from checkrein.nodes import observations
 from checkrein.nodes.compile_context import compiled
 from checkrein.nodes.run import Reply, Run, Step
+from checkrein.nodes.stopping import WorkStopped
 from checkrein.ports.records import Position
 
 MODEL_TRIES = 3
@@ -51,6 +52,8 @@ async def decide(run: Run) -> Step:
         return await _ended(
             run, f"the model made no usable proposal in {position.idle_turns} turns in a row"
         )
+    if run.stop.asked:
+        return Step("stopped")
     context = run.compiled or await compiled(run, position)
     run.compiled = None
     try:
@@ -59,6 +62,8 @@ async def decide(run: Run) -> Step:
         return await _out_of_budget(run, position, error)
     except ModelError as error:
         return await _ended(run, str(error))
+    except WorkStopped:
+        return Step("stopped", context.turn)
     run.reply = run.parsed(answer.raw)
     return await _judged(run, position, context.turn, run.reply)
 
@@ -71,11 +76,9 @@ async def _asked(run: Run, position: Position, context: CompiledContext) -> Mode
         Budget.MODEL_TOKENS: context.manifest.total_tokens + run.ports.model.max_output_tokens,
     }
     before: list[Payload] = []
-    lost = position.budgets[Budget.MODEL_TOKENS].reserved
-    if lost:
-        # The call before this one may have been paid without its answer ever being stored.
-        held = {Budget.STEPS: position.budgets[Budget.STEPS].reserved, Budget.MODEL_TOKENS: lost}
-        before.append(BudgetSettled(turn=number, released=held, spent={Budget.MODEL_TOKENS: lost}))
+    held = {b: position.budgets[b].reserved for b in (Budget.STEPS, Budget.MODEL_TOKENS)}
+    if held[Budget.MODEL_TOKENS]:
+        before.append(_lost(number, held))
     manifest = canonical(context.manifest.model_dump(mode="json"))
     await run.record(
         *before,
@@ -91,7 +94,11 @@ async def _asked(run: Run, position: Position, context: CompiledContext) -> Mode
         blobs=(manifest,),
         look=False,
     )
-    reply = await _tried(run, context, reserved)
+    try:
+        reply = await _tried(run, context, reserved)
+    except WorkStopped:
+        await run.record(_lost(number, reserved))
+        raise
     await run.record(
         ModelResponded(
             turn=number,
@@ -111,10 +118,16 @@ async def _asked(run: Run, position: Position, context: CompiledContext) -> Mode
     return reply
 
 
+def _lost(turn: int, held: dict[Budget, int]) -> BudgetSettled:
+    """Settle a call whose answer was never stored: it may have been paid, so at the worst case."""
+    spent = {Budget.MODEL_TOKENS: held[Budget.MODEL_TOKENS]}
+    return BudgetSettled(turn=turn, released=held, spent=spent)
+
+
 async def _tried(run: Run, context: CompiledContext, reserved: dict[Budget, int]) -> ModelReply:
     for number in range(1, MODEL_TRIES + 1):
         try:
-            return await run.ports.model.respond(context)
+            return await run.interruptible(run.ports.model.respond(context))
         except ModelError as error:
             if not error.retryable or number == MODEL_TRIES:
                 # It may have been paid: settled at the worst case, never at zero.
@@ -134,7 +147,7 @@ async def _tried(run: Run, context: CompiledContext, reserved: dict[Budget, int]
                     turn=context.turn, model=run.ports.model.name, try_number=number + 1
                 ),
             )
-            await asyncio.sleep(delay)
+            await run.interruptible(asyncio.sleep(delay))
     raise AssertionError("unreachable: the last try returns or raises")
 
 

@@ -10,39 +10,34 @@ import asyncio
 from checkrein.contracts import ids
 from checkrein.contracts.action import Guarantee
 from checkrein.contracts.budget import Budget
-from checkrein.contracts.effect import FINAL, Effect, EffectStatus, Outcome, OutcomeSource
-from checkrein.contracts.event import (
-    BudgetReserved,
-    BudgetSettled,
-    EffectCommitted,
-    EffectExecuting,
-    EffectReconciled,
-    EffectRefused,
-    EffectUnknown,
-    IntentBound,
-    Payload,
-)
+from checkrein.contracts.effect import FINAL, Effect, EffectStatus, Outcome
 from checkrein.errors import (
     BudgetExceededError,
     CapabilityError,
     ConflictError,
-    LeaseLostError,
 )
 from checkrein.nodes import observations
-from checkrein.nodes.perform import checked, out_of_calls
-from checkrein.nodes.receipts import no_change, observed, repeated, taken
+from checkrein.nodes.asking import ask
+from checkrein.nodes.executing import Ready, executed, marked
+from checkrein.nodes.perform import checked, not_in_time, out_of_calls
+from checkrein.nodes.receipts import no_change, repeated, taken
 from checkrein.nodes.run import Run
-from checkrein.ports.capability import Capability, Description, Permit, Prepared
+from checkrein.nodes.settling import (
+    pending,
+    reconciled,
+    unknown,
+    verified,
+)
+from checkrein.ports.capability import Capability, Permit
 from checkrein.ports.records import ActionState, Position
 
-OPEN = frozenset({EffectStatus.EXECUTING, EffectStatus.UNKNOWN_EFFECT})
-"""Sent, with a fate that is not known."""
+RETENTION_MARGIN = 0.9
+"""The part of a target's retention of keys within which a key is still sent again."""
 
 
 async def perform_write(run: Run, position: Position, state: ActionState) -> str:
     """Make one effect happen at most once, or say why it did not."""
-    action = state.action
-    capability = run.ports.capabilities[action.capability]
+    capability = run.ports.capabilities[state.action.capability]
     effect = state.effect
     if effect is not None:
         settled = await _from_ledger(run, position, state, capability, effect)
@@ -50,76 +45,115 @@ async def perform_write(run: Run, position: Position, state: ActionState) -> str
             return settled
     sent_before = effect is not None and effect.status is not EffectStatus.INTENT
     try:
-        prepared, description = await asyncio.gather(
-            capability.prepare(action.args), capability.describe(action.args)
-        )
-    except CapabilityError as error:
+        async with asyncio.timeout(capability.spec.timeout_s):
+            prepared, description = await asyncio.gather(
+                capability.prepare(state.action.args, preview=False),
+                capability.describe(state.action.args),
+            )
+    except (CapabilityError, TimeoutError) as error:
         if effect is not None and sent_before:
-            return await unknown(run, position, state, effect, str(error))
-        await run.record(observations.failed(action, error))
+            return await _unclear(run, state, effect, f"it was sent, and now: {error}")
+        if isinstance(error, TimeoutError):
+            error = not_in_time(capability, "ledger.prepare")
+        await run.record(observations.failed(state.action, error))
         return "done"
+    reserved = position.budgets[Budget.TOOL_CALLS].reserved
+    ready = Ready(capability, prepared, description, effect, reserved)
     if effect is not None and sent_before:
         if prepared.from_version != effect.from_version:
-            why = "the target is at neither known version"
-            return await unknown(run, position, state, effect, why)
+            return await _moved_on(run, position, state, ready, effect)
     elif prepared.no_change:
         await run.record(no_change(state, prepared))
         return "done"
-    return await _sent(run, position, state, capability, description, prepared, effect)
+    return await _authorised(run, position, state, ready)
 
 
 async def _from_ledger(
     run: Run, position: Position, state: ActionState, capability: Capability, effect: Effect
 ) -> str | None:
     """What the ledger, and then the target, already know; None where it may be sent."""
-    action = state.action
-    ours = effect.action_id == action.action_id
-    if not ours and (effect.operation_hash != state.operation_hash or effect.status not in FINAL):
-        await run.record(observations.failed(action, taken(effect, state)))
+    ours = effect.action_id == state.action.action_id
+    if not ours and effect.operation_hash != state.operation_hash:
+        await run.record(observations.failed(state.action, taken(effect)))
         return "done"
+    if not ours and effect.status not in FINAL:
+        why = f"another run is doing this same act (effect {effect.effect_id})"
+        return await pending(run, position, state, effect, why, sent=False)
     if effect.status in FINAL:
-        await run.record(*repeated(state, effect))
-        return "done"
+        return await _final(run, state, capability, effect)
     if effect.status is EffectStatus.INTENT:
         return None
-    found = await capability.lookup(effect)
-    if found is not None and found.status is EffectStatus.COMMITTED:
-        reconciled = EffectReconciled(
-            effect_id=effect.effect_id,
-            action_id=action.action_id,
-            outcome=found,
-            source=OutcomeSource.RECONCILED,
-        )
-        committed = effect.model_copy(update={"status": EffectStatus.COMMITTED, "outcome": found})
-        await run.record(reconciled, *settled_call(position, state), *repeated(state, committed))
+    answer = await ask(capability, effect)
+    if answer.outcome is not None:
+        await reconciled(run, position, state, effect, answer.outcome)
         return "done"
-    if capability.spec.guarantee is Guarantee.COMPARE_AND_SET:
-        return None  # the same swap again, under this owner's fence, does no harm
+    if answer.unreachable is not None:
+        why = f"it was sent, and its target cannot be asked ({answer.unreachable})"
+        return await pending(run, position, state, effect, why, sent=True)
+    if _may_be_sent_again(capability, state):
+        return None
     why = "it was sent, and the target cannot say what became of it"
-    return await unknown(run, position, state, effect, why)
+    return await _unclear(run, state, effect, answer.doubt or why)
 
 
-async def _sent(
-    run: Run,
-    position: Position,
-    state: ActionState,
-    capability: Capability,
-    description: Description,
-    prepared: Prepared,
-    effect: Effect | None,
+async def _final(run: Run, state: ActionState, capability: Capability, effect: Effect) -> str:
+    """Nothing is sent: the record is shown, read back first where that is still to be done."""
+    ours = effect.action_id == state.action.action_id
+    committed = effect.status is EffectStatus.COMMITTED
+    if ours and committed and capability.spec.verifies and effect.verified is None:
+        return await verified(run, state, capability, effect)
+    await run.record(*repeated(state, effect))
+    return "done"
+
+
+def _may_be_sent_again(capability: Capability, state: ActionState) -> bool:
+    """Whether the declared guarantee makes the same send harmless, the former owner being gone."""
+    match capability.spec.guarantee:
+        case Guarantee.COMPARE_AND_SET | Guarantee.SAME_TRANSACTION:
+            return True
+        case Guarantee.ATOMIC_KEY:
+            kept_s, age_s = capability.spec.key_retention_s, state.effect_age_s
+            return kept_s is not None and age_s is not None and age_s < kept_s * RETENTION_MARGIN
+        case Guarantee.NONE:
+            return False
+
+
+async def _moved_on(
+    run: Run, position: Position, state: ActionState, ready: Ready, effect: Effect
 ) -> str:
-    resent = effect is not None and effect.status is not EffectStatus.INTENT
+    """The resource is at neither known version since it was sent."""
+    match ready.capability.spec.guarantee:
+        case Guarantee.ATOMIC_KEY:  # the key alone decides; the target binds it to these arguments
+            return await _authorised(run, position, state, ready)
+        case Guarantee.SAME_TRANSACTION:
+            why = "its transaction never committed, and the row has changed since"
+            outcome = Outcome(status=EffectStatus.NOT_APPLIED, message=why)
+            await reconciled(run, position, state, effect, outcome)
+            return "done"
+        case _:
+            why = "the target is at neither known version"
+            return await _unclear(run, state, effect, why)
+
+
+async def _authorised(run: Run, position: Position, state: ActionState, ready: Ready) -> str:
+    """Ask for authority right before sending, mark it EXECUTING, and send."""
+    effect = ready.effect if ready.resent else None
     ruling, events = await checked(
-        run, position, state, description, prepared.from_version, resent=resent
+        run,
+        position,
+        state,
+        ready.description,
+        ready.prepared.from_version,
+        resent=ready.resent,
     )
-    if events is None and effect is not None and resent:
+    if events is None and effect is not None:
         why = "it was sent, and may not be sent again under the policy of now"
-        return await unknown(run, position, state, effect, why)
+        return await _unclear(run, state, effect, why)
     if events is None:
         return "changed"
-    if effect is not None and resent and ruling.operation_hash != effect.operation_hash:
+    if effect is not None and ruling.operation_hash != effect.operation_hash:
         why = "its constraints changed after it was sent"
-        return await unknown(run, position, state, effect, why)
+        return await _unclear(run, state, effect, why)
     permit = Permit(
         effect_id=ids.effect_id(
             run.contract.tenant, state.action.resource, state.action.idempotency_key
@@ -131,8 +165,8 @@ async def _sent(
     )
     await run.reach("before_executing")
     try:
-        marked = _marked(run, state, prepared, permit, effect)
-        await run.record(*events, *marked, blobs=(ruling.input_text,), look=False)
+        events_of_send = marked(run, state, ready, permit)
+        await run.record(*events, *events_of_send, blobs=(ruling.input_text,), look=False)
     except BudgetExceededError:
         return await out_of_calls(run, position)
     except ConflictError as error:
@@ -140,105 +174,10 @@ async def _sent(
             return "changed"  # somebody was faster; the next look finds what they did
         raise
     await run.reach("after_executing")
-    outcome = await _outcome(run, capability, prepared, permit)
-    await run.reach("before_receipt")
-    return await _receipt(run, state, permit.effect_id, outcome)
+    return await executed(run, state, ready, permit)
 
 
-def _marked(
-    run: Run, state: ActionState, prepared: Prepared, permit: Permit, effect: Effect | None
-) -> list[Payload]:
-    """Bind the intent where it is new, and mark it EXECUTING under this owner's fence."""
-    action = state.action
-    resent = effect is not None and effect.status is not EffectStatus.INTENT
-    events: list[Payload] = []
-    if not resent:
-        events.append(BudgetReserved(turn=action.turn, amounts={Budget.TOOL_CALLS: 1}))
-    if effect is None:
-        events.append(
-            IntentBound(
-                effect_id=permit.effect_id,
-                tenant=run.contract.tenant,
-                resource=action.resource,
-                key=permit.key,
-                operation_hash=permit.operation_hash,
-                action_id=action.action_id,
-            )
-        )
-    events.append(
-        EffectExecuting(
-            effect_id=permit.effect_id,
-            action_id=action.action_id,
-            fence=permit.fence,
-            from_version=prepared.from_version,
-            to_version=prepared.to_version,
-        )
-    )
-    return events
-
-
-async def _outcome(run: Run, capability: Capability, prepared: Prepared, permit: Permit) -> Outcome:
-    """Send. Only a definite answer is definite; every other end is UNKNOWN_EFFECT."""
-    try:
-        return await capability.send(prepared, permit, run.lease.still_owner)
-    except CapabilityError as error:
-        if error.code == "not_owner":
-            raise LeaseLostError(
-                "Another owner took the attempt over while this one was about to write.",
-                op="ledger.send",
-            ) from error
-        said = Outcome(
-            status=EffectStatus.REFUSED, error_type=error.code, message=error.advice or str(error)
-        )
-        unclear = {"status": EffectStatus.UNKNOWN_EFFECT}
-        return said.model_copy(update=unclear) if error.effect_possible else said
-    except Exception as error:  # whatever a target's client raises, nobody knows what happened
-        return Outcome(
-            status=EffectStatus.UNKNOWN_EFFECT,
-            error_type=type(error).__name__,
-            message="the call ended without an answer",
-        )
-
-
-async def _receipt(run: Run, state: ActionState, effect_id: str, outcome: Outcome) -> str:
-    action = state.action
-    outcome = outcome.model_copy(
-        update={
-            "result": observations.shown(outcome.result),
-            "message": observations.shown(outcome.message),
-        }
-    )
-    one = {Budget.TOOL_CALLS: 1}
-    settled = BudgetSettled(turn=action.turn, released=one, spent=one)
-    about = {"effect_id": effect_id, "action_id": action.action_id, "outcome": outcome}
-    if outcome.status is EffectStatus.UNKNOWN_EFFECT:
-        await run.record(EffectUnknown.model_validate(about), settled)
-        return "suspend"
-    committed = outcome.status is EffectStatus.COMMITTED
-    receipt: Payload = (EffectCommitted if committed else EffectRefused).model_validate(about)
-    await run.record(receipt, settled, observed(state, outcome))
-    await run.reach("after_receipt")
-    return "done"
-
-
-def settled_call(position: Position, state: ActionState) -> list[Payload]:
-    """Book the call that a dead owner had reserved, at its worst case: it was made."""
-    if not position.budgets[Budget.TOOL_CALLS].reserved:
-        return []
-    one = {Budget.TOOL_CALLS: 1}
-    return [BudgetSettled(turn=state.action.turn, released=one, spent=one)]
-
-
-async def unknown(
-    run: Run, position: Position, state: ActionState, effect: Effect, why: str
-) -> str:
-    """Record that nobody can say whether an effect happened, and stop for a person."""
-    if effect.status is not EffectStatus.UNKNOWN_EFFECT:
-        outcome = Outcome(status=EffectStatus.UNKNOWN_EFFECT, error_type="unproven", message=why)
-        await run.record(
-            EffectUnknown(
-                effect_id=effect.effect_id, action_id=state.action.action_id, outcome=outcome
-            ),
-            *settled_call(position, state),
-        )
-    return "suspend"
+async def _unclear(run: Run, state: ActionState, effect: Effect, why: str) -> str:
+    """A resend that may not be made: nobody can say what became of the send before."""
+    outcome = Outcome(status=EffectStatus.UNKNOWN_EFFECT, error_type="unproven", message=why)
+    return await unknown(run, state, effect, outcome)

@@ -123,6 +123,8 @@ def result(observation: Observation) -> Message:
     body: dict[str, object] = {"status": observation.status}
     if observation.structured_result:
         body["result"] = observation.structured_result
+    if observation.effect_id is not None:
+        body["effect_id"] = observation.effect_id
     if observation.diagnostics is not None:
         body["error"] = observation.diagnostics.error_type
         body["advice"] = observation.diagnostics.advice

@@ -7,7 +7,7 @@ from checkrein.contracts import ids
 from checkrein.contracts.action import Action
 from checkrein.contracts.codec import visible
 from checkrein.contracts.context import Trust
-from checkrein.contracts.decision import PolicyDecision
+from checkrein.contracts.decision import PolicyDecision, Reserved
 from checkrein.contracts.event import Observed
 from checkrein.contracts.observation import Diagnostics, Observation, ObservationStatus
 from checkrein.contracts.proposal import Proposal, ToolProposal, UnusableProposal
@@ -59,6 +59,7 @@ def of_action(
     *,
     result: dict[str, Any] | None = None,
     diagnostics: Diagnostics | None = None,
+    effect_id: str | None = None,
     version: str = "",
     trust: Trust = Trust.PLATFORM,
     original_ref: str | None = None,
@@ -74,6 +75,7 @@ def of_action(
             status=status,
             structured_result=shown(result or {}),
             diagnostics=diagnostics,
+            effect_id=effect_id,
             environment_revision=version,
             trust=trust,
             truncated=original_ref is not None,
@@ -91,6 +93,19 @@ def denied(action: Action, decision: PolicyDecision) -> Observed:
             error_type=decision.reason_code,
             advice="The policy denies this. Do not call it again with the same arguments; reach "
             "the goal another way, or ask the person.",
+        ),
+    )
+
+
+def no_preview(action: Action, why: str) -> Observed:
+    """What a model is told where a person would have had to approve what cannot be shown."""
+    return of_action(
+        action,
+        ObservationStatus.DENIED,
+        diagnostics=Diagnostics(
+            error_type=Reserved.PREVIEW_UNAVAILABLE.value,
+            advice=f"A person would have to approve this, and its preview cannot be made ({why}). "
+            "Nothing was asked and nothing was sent. Reach the goal another way.",
         ),
     )
 

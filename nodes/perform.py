@@ -1,5 +1,9 @@
 """Reads, and what reads and writes share: the check right before an action runs."""
 
+import asyncio
+from typing import Any
+
+from checkrein.contracts.action import Action
 from checkrein.contracts.approval import ApprovalStatus
 from checkrein.contracts.budget import Budget
 from checkrein.contracts.codec import digest
@@ -11,13 +15,14 @@ from checkrein.contracts.event import (
     BudgetReserved,
     BudgetSettled,
     Payload,
+    RetryScheduled,
 )
 from checkrein.contracts.observation import ObservationStatus
 from checkrein.errors import BudgetExceededError, CapabilityError
 from checkrein.nodes import observations
 from checkrein.nodes.authorize import Ruling, authorize
 from checkrein.nodes.run import Run
-from checkrein.ports.capability import Description
+from checkrein.ports.capability import Capability, Description, ReadResult
 from checkrein.ports.records import ActionState, Position
 
 
@@ -71,6 +76,54 @@ async def checked(
     return ruling, [ruling.event, granted]
 
 
+async def _read(
+    run: Run, action: Action, capability: Capability, constraints: dict[str, Any]
+) -> ReadResult:
+    """Read, again after passing faults: a read that ran out of time has changed nothing.
+
+    Raises:
+        CapabilityError: it failed for good, or for as long as it is worth trying.
+        WorkStopped: it was broken off; nothing of it is recorded.
+    """
+    policy = capability.spec.retry
+    for n in range(1, policy.tries + 1):
+        reading = asyncio.wait_for(
+            capability.read(action.args, constraints), capability.spec.timeout_s
+        )
+        try:
+            return await run.interruptible(reading)
+        except TimeoutError:
+            failure = not_in_time(capability, f"{capability.spec.name}.read")
+        except CapabilityError as error:
+            failure = error
+        if not failure.retryable or n == policy.tries:
+            raise failure
+        delay_s = policy.pause(n)
+        await run.record(
+            RetryScheduled(
+                turn=action.turn,
+                what=action.action_id,
+                try_number=n + 1,
+                delay_s=round(delay_s, 3),
+                error_type=failure.code,
+            ),
+            look=False,
+        )
+        await run.interruptible(asyncio.sleep(delay_s))
+    raise AssertionError("a policy has at least one try")
+
+
+def not_in_time(capability: Capability, op: str) -> CapabilityError:
+    """A call that changes nothing took too long."""
+    return CapabilityError(
+        f"{capability.spec.name} did not answer within {capability.spec.timeout_s:g} s.",
+        op=op,
+        code="not_in_time",
+        retryable=True,
+        advice="Its target is slow or gone; nothing was changed. Try later, or another way.",
+    )
+
+
 async def out_of_calls(run: Run, position: Position) -> str:
     """Record that one more tool call does not fit, and suspend."""
     line = position.budgets[Budget.TOOL_CALLS]
@@ -83,16 +136,21 @@ async def perform_read(run: Run, position: Position, state: ActionState) -> str:
     action = state.action
     capability = run.ports.capabilities[action.capability]
     try:
-        description = await capability.describe(action.args)
+        async with asyncio.timeout(capability.spec.timeout_s):
+            description = await capability.describe(action.args)
     except CapabilityError as error:
         await run.record(observations.failed(action, error))
+        return "done"
+    except TimeoutError:
+        late = not_in_time(capability, f"{capability.spec.name}.describe")
+        await run.record(observations.failed(action, late))
         return "done"
     ruling, events = await checked(run, position, state, description, description.resource_version)
     if events is None:
         return "changed"
     blobs = [ruling.input_text]
     try:
-        found = await capability.read(action.args, ruling.decision.constraints)
+        found = await _read(run, action, capability, ruling.decision.constraints)
     except CapabilityError as error:
         result = observations.failed(action, error)
     else:

@@ -12,6 +12,7 @@ from checkrein.contracts.proposal import ToolProposal
 from checkrein.errors import CapabilityError, EnvironmentFault
 from checkrein.nodes import observations
 from checkrein.nodes.authorize import authorize
+from checkrein.nodes.compensation import compensated
 from checkrein.nodes.proposals import read_reply
 from checkrein.nodes.requests import request
 from checkrein.nodes.run import Run, Step
@@ -78,7 +79,8 @@ async def _first_look(run: Run, position: Position, turn: TurnState) -> None:
             continue
         try:
             described = await run.ports.capabilities[proposal.capability].describe(proposal.args)
-            action = _action(run, position, turn, proposal, described)
+            undoes = await compensated(run, position, proposal)
+            action = _action(run, position, turn, proposal, described, undoes)
         except CapabilityError as error:
             results.append(observations.unusable(run.attempt_id, turn.turn, proposal, error))
             continue
@@ -103,6 +105,7 @@ def _action(
     turn: TurnState,
     proposal: ToolProposal,
     description: Description,
+    undoes: str | None,
 ) -> Action:
     capability = run.ports.capabilities[proposal.capability]
     action_id = ids.action_id(run.attempt_id, turn.turn, proposal.position)
@@ -118,7 +121,11 @@ def _action(
         args_hash=digest_of(proposal.args),
         resource=description.resource,
         side_effect_class=capability.spec.side_effect,
-        idempotency_key=capability.idempotency_key(action_id, proposal.args),
+        # What undoes an effect is one act, however often it is proposed.
+        idempotency_key=capability.idempotency_key(action_id, proposal.args)
+        if undoes is None
+        else f"compensate-{undoes}",
+        compensates=undoes,
         provenance=Provenance(
             turn=turn.turn, context=turn.sent, lowest_trust=Trust(turn.lowest_trust)
         ),

@@ -10,11 +10,15 @@ from checkrein.ports.capability import Prepared
 from checkrein.ports.records import ActionState
 
 
-def observed(state: ActionState, outcome: Outcome) -> Observed:
+def observed(state: ActionState, effect_id: str, outcome: Outcome) -> Observed:
     """The result, made from the record."""
     if outcome.status is EffectStatus.COMMITTED:
         return observations.of_action(
-            state.action, ObservationStatus.OK, result=outcome.result, version=outcome.version
+            state.action,
+            ObservationStatus.OK,
+            result=outcome.result,
+            effect_id=effect_id,
+            version=outcome.version,
         )
     return observations.of_action(
         state.action,
@@ -32,11 +36,11 @@ def repeated(state: ActionState, effect: Effect) -> list[Payload]:
         message="this act was settled before, without an effect",
     )
     if effect.status is not EffectStatus.COMMITTED:
-        return [observed(state, outcome)]
+        return [observed(state, effect.effect_id, outcome)]
     if state.action.status is ActionStatus.SUCCEEDED:
-        return [observed(state, outcome)]
+        return [observed(state, effect.effect_id, outcome)]
     said = ActionDeduplicated(action_id=state.action.action_id, effect_id=effect.effect_id)
-    return [said, observed(state, outcome)]
+    return [said, observed(state, effect.effect_id, outcome)]
 
 
 def no_change(state: ActionState, prepared: Prepared) -> Observed:
@@ -49,19 +53,29 @@ def no_change(state: ActionState, prepared: Prepared) -> Observed:
     )
 
 
-def taken(effect: Effect, state: ActionState) -> CapabilityError:
-    """Somebody else holds the key of this act."""
-    if effect.operation_hash != state.operation_hash:
-        return CapabilityError(
-            f"The key of this act is bound to other arguments (effect {effect.effect_id}).",
-            op="ledger.bind",
-            code="key_reused_with_other_args",
-            advice="This act was asked for before with other arguments; it is not changed.",
-        )
+def not_verified(state: ActionState, effect: Effect, detail: str) -> Observed:
+    """It has its receipt, and reading the real system back does not show it: no success."""
+    outcome = effect.outcome
+    return observations.of_action(
+        state.action,
+        ObservationStatus.FAILED,
+        effect_id=effect.effect_id,
+        diagnostics=Diagnostics(
+            error_type="effect_not_verified",
+            effect_possible=True,
+            advice="The target confirmed this, yet reading it back does not show it"
+            + (f": {detail}" if detail else "")
+            + ". Do not send it again. Compensate it, or ask the person.",
+        ),
+        version="" if outcome is None else outcome.version,
+    )
+
+
+def taken(effect: Effect) -> CapabilityError:
+    """The key of this act holds other arguments."""
     return CapabilityError(
-        f"Another run is doing this same act (effect {effect.effect_id}).",
+        f"The key of this act is bound to other arguments (effect {effect.effect_id}).",
         op="ledger.bind",
-        code="effect_in_progress",
-        retryable=True,
-        advice="Another run is doing exactly this; look at the result later.",
+        code="key_reused_with_other_args",
+        advice="This act was asked for before with other arguments; it is not changed.",
     )

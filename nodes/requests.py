@@ -5,11 +5,13 @@ import json
 from checkrein.contracts import ids
 from checkrein.contracts.action import Action, SideEffect
 from checkrein.contracts.approval import ApprovalRequest
-from checkrein.contracts.decision import ApprovalTerms, PolicyDecision
+from checkrein.contracts.decision import ApprovalTerms, PolicyDecision, Reserved
 from checkrein.contracts.event import ApprovalPrepared, Observed
-from checkrein.errors import CapabilityError
+from checkrein.errors import CheckreinError, EnvironmentFault
 from checkrein.nodes import observations
+from checkrein.nodes.calling import Failed, called
 from checkrein.nodes.run import Run
+from checkrein.ports.capability import Capability
 
 PREVIEW_LIMIT = 200_000
 """Characters of a preview that are stored; the whole is what the effect would write."""
@@ -24,14 +26,26 @@ async def request(
     purpose: str,
     follows: ApprovalRequest | None = None,
 ) -> ApprovalPrepared | Observed:
-    """Return the request for an action, or its failure where there is nothing to approve.
+    """Return the request for an action, or its result where there is nothing to approve.
 
-    `follows` is the earlier request of the same action that went stale.
+    A call that the model can mend has failed; one whose preview cannot be made is denied, since
+    nobody can approve what nobody can be shown. `follows` is the earlier request of the same
+    action that went stale.
     """
+    capability = run.ports.capabilities[action.capability]
     try:
-        version, preview = await _shown(run, action)
-    except CapabilityError as error:
-        return observations.failed(action, error)
+        found = await called(capability, _shown(capability, action), passing=(CheckreinError,))
+    except EnvironmentFault as error:
+        if error.code != Reserved.PREVIEW_UNAVAILABLE:
+            raise
+        found = Failed(error.code)
+    if isinstance(found, Failed):
+        if found.error is not None:
+            return observations.failed(action, found.error)
+        return observations.no_preview(action, found.kind)
+    version, preview = found
+    if not preview.strip():
+        return observations.no_preview(action, "it is empty")
     revision = 1 if follows is None else follows.request_revision + 1
     separate = run.contract.approvals.separation_of_duty
     terms = decision.approval or ApprovalTerms(roles=["approver"])
@@ -62,9 +76,8 @@ async def request(
     )
 
 
-async def _shown(run: Run, action: Action) -> tuple[str, str]:
+async def _shown(capability: Capability, action: Action) -> tuple[str, str]:
     """The version that a yes would bind, and what would happen, for people."""
-    capability = run.ports.capabilities[action.capability]
     if action.side_effect_class is SideEffect.READ:
         described = await capability.describe(action.args)
         text = json.dumps(action.args, ensure_ascii=False, indent=2)

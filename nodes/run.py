@@ -1,9 +1,9 @@
 """What a node is given, and what it answers."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.codec import digest
@@ -14,9 +14,12 @@ from checkrein.contracts.task import TaskContract
 from checkrein.errors import EnvironmentFault
 from checkrein.nodes.messages import ShownTurn
 from checkrein.nodes.proposals import read_proposals
+from checkrein.nodes.stopping import Stop, WorkStopped
 from checkrein.ports.bundle import Ports
 from checkrein.ports.leases import Lease
 from checkrein.ports.records import Position
+
+T = TypeVar("T")
 
 
 class Reply(NamedTuple):
@@ -39,6 +42,7 @@ class Run:
             database in the transaction that marks an effect EXECUTING.
         history: closed turns as they are shown. They never change, so each is read once.
         reply: the newest model output that was stored or read.
+        stop: what this run is to stop for; `stop.asked` says that nothing more may begin.
     """
 
     ports: Ports
@@ -48,6 +52,7 @@ class Run:
     seen: Position | None = field(default=None)
     history: list[ShownTurn] = field(default_factory=list[ShownTurn])
     reply: Reply | None = field(default=None)
+    stop: Stop = field(default_factory=Stop)
 
     @cached_property
     def contract_version(self) -> str:
@@ -89,6 +94,19 @@ class Run:
         """What a model output amounts to. The same bytes always give the same answer."""
         catalogue = {name: c.spec for name, c in self.ports.capabilities.items()}
         return Reply(digest(raw), raw, tuple(read_proposals(raw, catalogue)))
+
+    async def interruptible(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do long work that may be broken off: a model call, a verifier, a read; never a write.
+
+        Raises:
+            WorkStopped: it was broken off; the node answers with the outcome "stopped".
+            LeaseLostError: this process owns the attempt no more.
+        """
+        try:
+            return await self.stop.race(work)
+        except WorkStopped:
+            self.seen = None  # what stopped it was recorded by somebody else
+            raise
 
     async def broken(self, error: EnvironmentFault) -> "Step":
         """End the attempt because the machine or its workspace is broken."""

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from checkrein.contracts.action import ActionStatus
 from checkrein.contracts.approval import ApprovalStatus
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.effect import EffectStatus
@@ -27,6 +28,36 @@ def undecided(position: Position) -> list[ActionState]:
     ]
 
 
+def _unsettled(position: Position) -> Waiting | None:
+    """An effect whose fate is not known, or that belongs to somebody else for now."""
+    open_states = [state for state in position.actions if not state.observed]
+    for state in open_states:
+        effect = state.effect
+        ours = effect is not None and effect.action_id == state.action.action_id
+        if effect is not None and ours and effect.status is EffectStatus.UNKNOWN_EFFECT:
+            return Waiting(
+                AttemptStatus.RECONCILE_REQUIRED,
+                f"nobody can say whether {state.action.capability} happened "
+                f"(effect {effect.effect_id})",
+                (),
+            )
+    for state in open_states:
+        effect = state.effect
+        if effect is not None and effect.pending:
+            return Waiting(
+                AttemptStatus.WAITING_FOR_EFFECT,
+                f"{state.action.capability} was sent, and its target cannot be asked",
+                (),
+            )
+        if state.action.status is ActionStatus.PENDING:
+            return Waiting(
+                AttemptStatus.WAITING_FOR_EFFECT,
+                f"another run is doing the same {state.action.capability}",
+                (),
+            )
+    return None
+
+
 def waiting_for(position: Position) -> Waiting | None:
     """Return what the attempt waits for, or None where it can go on."""
     open_requests = undecided(position)
@@ -43,13 +74,9 @@ def waiting_for(position: Position) -> Waiting | None:
             f"a person must approve {names}",
             ("approve", "reject"),
         )
-    effects = [s.effect for s in position.actions if s.effect is not None and not s.observed]
-    if any(effect.status is EffectStatus.UNKNOWN_EFFECT for effect in effects):
-        return Waiting(
-            AttemptStatus.RECONCILE_REQUIRED,
-            "nobody can say whether an effect happened",
-            (),
-        )
+    unsettled = _unsettled(position)
+    if unsettled is not None:
+        return unsettled
     turn = position.turn
     if turn is not None and turn.status == "RESPONDED" and turn.waits_for == "question":
         return Waiting(AttemptStatus.WAITING_FOR_USER, turn.text, ("answer",))

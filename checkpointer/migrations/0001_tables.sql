@@ -164,7 +164,12 @@ CREATE TABLE effects (
     to_version text NOT NULL DEFAULT '',
     outcome json,
     source text,
+    -- Sent, and the target could not be asked what became of it.
+    pending boolean NOT NULL DEFAULT false,
+    -- What reading the real system back said after the receipt.
+    verified boolean,
     bound_seq bigint NOT NULL,
+    bound_at timestamptz NOT NULL,
     UNIQUE (tenant, resource, key)
 );
 CREATE INDEX effects_of_attempt ON effects (attempt_id);

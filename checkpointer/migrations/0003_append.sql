@@ -295,15 +295,28 @@ CREATE FUNCTION bind_intent(a attempts, p json, at_seq bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO checkrein.effects (tenant, effect_id, attempt_id, action_id, resource, key,
-        operation_hash, status, bound_seq)
+        operation_hash, status, bound_seq, bound_at)
     VALUES (a.tenant, p ->> 'effect_id', a.attempt_id, p ->> 'action_id', p ->> 'resource',
-        p ->> 'key', p ->> 'operation_hash', 'INTENT', at_seq)
+        p ->> 'key', p ->> 'operation_hash', 'INTENT', at_seq, checkrein.now())
     ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
         PERFORM checkrein.refuse('CR007', 'the key is bound already', p ->> 'effect_id');
     END IF;
     RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
 END $$;
+
+CREATE FUNCTION begin_try(a attempts, of_action text, of_effect text) RETURNS void
+LANGUAGE sql AS $$
+    INSERT INTO checkrein.tool_tries (tenant, action_id, n, effect_id, started_at, outcome)
+    SELECT a.tenant, of_action, count(*) + 1, of_effect, checkrein.now(), 'sent'
+    FROM checkrein.tool_tries WHERE action_id = of_action
+$$;
+
+CREATE FUNCTION end_try(of_effect text, how text) RETURNS void
+LANGUAGE sql AS $$
+    UPDATE checkrein.tool_tries SET ended_at = checkrein.now(), outcome = how
+    WHERE effect_id = of_effect AND ended_at IS NULL
+$$;
 
 CREATE FUNCTION mark_executing(a attempts, p json, at_seq bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
@@ -317,16 +330,57 @@ BEGIN
         PERFORM checkrein.refuse('CR001', format('fence %s does not own the attempt', sent_under));
     END IF;
     PERFORM checkrein.step_effect(a, p, 'executing');
-    UPDATE checkrein.effects SET fence = sent_under,
+    UPDATE checkrein.effects SET fence = sent_under, pending = false,
         from_version = p ->> 'from_version', to_version = p ->> 'to_version'
     WHERE effect_id = id AND fence < sent_under;
     IF NOT FOUND THEN
         PERFORM checkrein.refuse('CR002', format('fence %s has sent it already', sent_under));
     END IF;
-    INSERT INTO checkrein.tool_tries (tenant, action_id, n, effect_id, started_at, outcome)
-    SELECT a.tenant, p ->> 'action_id', count(*) + 1, id, checkrein.now(), 'sent'
-    FROM checkrein.tool_tries WHERE action_id = p ->> 'action_id';
+    PERFORM checkrein.begin_try(a, p ->> 'action_id', id);
     RETURN checkrein.step_action(a, p ->> 'action_id', 'running', at_seq);
+END $$;
+
+-- The same owner sends once more under the same key: under its own fence, and not once cancelled.
+CREATE FUNCTION retry_effect(a attempts, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    id text := p ->> 'effect_id';
+BEGIN
+    IF a.cancel_reason IS NOT NULL THEN
+        PERFORM checkrein.refuse('CR003', 'the attempt is being cancelled');
+    END IF;
+    PERFORM checkrein.step_effect(a, p, 'retried');
+    IF NOT EXISTS (SELECT FROM checkrein.effects WHERE effect_id = id
+                   AND fence = (p ->> 'fence')::bigint AND fence = a.lease_fence) THEN
+        PERFORM checkrein.refuse('CR001', format('fence %s did not send it', p ->> 'fence'));
+    END IF;
+    PERFORM checkrein.end_try(id, p ->> 'error_type');
+    PERFORM checkrein.begin_try(a, p ->> 'action_id', id);
+    RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
+END $$;
+
+-- Of an effect that another action holds nothing is changed: only this action waits for it.
+CREATE FUNCTION wait_for_effect(a attempts, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT (p ->> 'sent')::boolean THEN
+        RETURN checkrein.step_action(a, p ->> 'action_id', 'pending', at_seq);
+    END IF;
+    PERFORM checkrein.step_effect(a, p, 'pending');
+    UPDATE checkrein.effects SET pending = true WHERE effect_id = p ->> 'effect_id';
+    RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
+END $$;
+
+CREATE FUNCTION verify_effect(a attempts, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE checkrein.effects SET verified = (p ->> 'holds')::boolean
+    WHERE effect_id = p ->> 'effect_id' AND action_id = p ->> 'action_id'
+      AND attempt_id = a.attempt_id AND status = 'COMMITTED' AND verified IS NULL;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR002', 'only a receipt that was not read back can be');
+    END IF;
+    RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
 END $$;
 
 CREATE FUNCTION on_effect(a attempts, kind text, p json, at_seq bigint) RETURNS bigint
@@ -345,12 +399,11 @@ BEGIN
         PERFORM checkrein.refuse('CR002', format('an outcome %s makes no effect %s', said, event));
     END IF;
     PERFORM checkrein.step_effect(a, p, event);
-    UPDATE checkrein.effects SET outcome = p -> 'outcome',
+    UPDATE checkrein.effects SET outcome = p -> 'outcome', pending = false,
         source = coalesce(p ->> 'source', CASE event WHEN 'committed' THEN 'executed'
                                                      WHEN 'refused' THEN 'executed' END)
     WHERE effect_id = id;
-    UPDATE checkrein.tool_tries SET ended_at = checkrein.now(), outcome = event
-    WHERE effect_id = id AND ended_at IS NULL;
+    PERFORM checkrein.end_try(id, event);
     RETURN checkrein.step_action(a, p ->> 'action_id', next_of_action, at_seq);
 END $$;
 
@@ -369,10 +422,11 @@ BEGIN
     SELECT status INTO was FROM checkrein.actions WHERE action_id = o ->> 'action_id';
     IF FOUND THEN
         cause := checkrein.step_action(a, o ->> 'action_id', CASE
-            WHEN was IN ('VALIDATED', 'AUTHORIZED', 'WAITING_APPROVAL') THEN CASE
+            WHEN was IN ('VALIDATED', 'AUTHORIZED', 'WAITING_APPROVAL', 'PENDING') THEN CASE
                 WHEN outcome = 'ok' THEN 'succeeded'
                 WHEN outcome = 'no_change' THEN 'no_change'
                 WHEN outcome = 'skipped' THEN 'cancelled'
+                WHEN outcome = 'denied' THEN 'denied'
                 ELSE 'not_applicable' END
             END, at_seq);
         UPDATE checkrein.turns SET open_calls = open_calls - 1,
@@ -466,7 +520,8 @@ BEGIN
         WHEN ending = 'CANCELLED' THEN 'cancelled'
         WHEN (p ->> 'needs_escalation')::boolean THEN 'escalated' ELSE 'failed' END);
     UPDATE checkrein.actions SET status = checkrein.next_status('action', status, 'cancelled')
-    WHERE attempt_id = a.attempt_id AND status IN ('VALIDATED', 'AUTHORIZED', 'WAITING_APPROVAL');
+    WHERE attempt_id = a.attempt_id
+      AND status IN ('VALIDATED', 'AUTHORIZED', 'WAITING_APPROVAL', 'PENDING');
     UPDATE checkrein.approvals SET status = checkrein.next_status('approval', status, 'revoked')
     WHERE attempt_id = a.attempt_id AND status IN ('PREPARED', 'PENDING', 'GRANTED');
     UPDATE checkrein.attempts SET detail = p ->> 'detail' WHERE attempt_id = a.attempt_id;
@@ -484,7 +539,9 @@ BEGIN
         UPDATE checkrein.attempts SET detail = p ->> 'reason' WHERE attempt_id = a.attempt_id;
     WHEN 'run_resumed' THEN
         PERFORM checkrein.step_attempt(a.attempt_id, 'resumed');
-        UPDATE checkrein.attempts SET pause_requested = false, exhausted = NULL, detail = ''
+        -- A pause that was asked for before a crash still holds for whoever recovers.
+        UPDATE checkrein.attempts SET exhausted = NULL, detail = '',
+            pause_requested = pause_requested AND p ->> 'how' <> 'resume'
         WHERE attempt_id = a.attempt_id;
     WHEN 'cancel_requested' THEN
         PERFORM checkrein.step_attempt(a.attempt_id, 'cancel_requested');
@@ -521,6 +578,9 @@ BEGIN
     WHEN 'effect_committed', 'effect_refused', 'effect_unknown', 'effect_reconciled',
          'effect_denied' THEN
         RETURN checkrein.on_effect(a, kind, p, at_seq);
+    WHEN 'effect_retried' THEN RETURN checkrein.retry_effect(a, p, at_seq);
+    WHEN 'effect_pending' THEN RETURN checkrein.wait_for_effect(a, p, at_seq);
+    WHEN 'effect_verified' THEN RETURN checkrein.verify_effect(a, p, at_seq);
     WHEN 'action_deduplicated' THEN
         RETURN checkrein.step_action(a, p ->> 'action_id', 'deduplicated', at_seq);
     WHEN 'observation' THEN RETURN checkrein.on_observation(a, p, at_seq);

@@ -2,9 +2,11 @@
 
 CREATE FUNCTION effect_json(e effects) RETURNS json LANGUAGE sql STABLE AS $$
     SELECT json_build_object('effect_id', e.effect_id, 'tenant', e.tenant, 'resource', e.resource,
-        'key', e.key, 'operation_hash', e.operation_hash, 'action_id', e.action_id,
+        'key', e.key, 'operation_hash', e.operation_hash, 'attempt_id', e.attempt_id,
+        'action_id', e.action_id,
         'status', e.status, 'fence', e.fence, 'from_version', e.from_version,
-        'to_version', e.to_version, 'outcome', e.outcome, 'source', e.source)
+        'to_version', e.to_version, 'outcome', e.outcome, 'source', e.source,
+        'pending', e.pending, 'verified', e.verified)
 $$;
 
 CREATE FUNCTION grant_json(g grants) RETURNS json LANGUAGE sql STABLE AS $$
@@ -35,6 +37,7 @@ LANGUAGE sql STABLE AS $$
         'grant', (SELECT checkrein.grant_json(g) FROM checkrein.grants g
                   WHERE g.approval_id = p.approval_id ORDER BY g.decided_at LIMIT 1),
         'effect', CASE WHEN e.effect_id IS NOT NULL THEN checkrein.effect_json(e) END,
+        'effect_age_s', extract(epoch FROM checkrein.now() - e.bound_at),
         'observed', EXISTS (SELECT FROM checkrein.observations o
             WHERE o.attempt_id = of_attempt AND o.turn = of_turn AND o.position = x.position)
         ) ORDER BY x.position)

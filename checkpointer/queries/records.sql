@@ -50,6 +50,19 @@ FROM checkrein.approvals p WHERE p.approval_id = %(approval)s
 SELECT checkrein.effect_json(e) AS effect FROM checkrein.effects e
 WHERE e.attempt_id = %(attempt)s ORDER BY e.bound_seq
 
+-- name: ledger
+SELECT checkrein.effect_json(e) AS effect, t.task_id, x.type AS capability, x.body -> 'args' AS args,
+    coalesce((SELECT json_agg(json_build_object('action_id', r.action_id, 'effect_id', r.effect_id,
+        'n', r.n, 'started_at', r.started_at, 'ended_at', r.ended_at, 'outcome', r.outcome)
+        ORDER BY r.n) FROM checkrein.tool_tries r WHERE r.effect_id = e.effect_id), '[]') AS tries
+FROM checkrein.effects e
+JOIN checkrein.actions x ON x.action_id = e.action_id
+JOIN checkrein.attempts t ON t.attempt_id = e.attempt_id
+WHERE CASE WHEN %(effect)s::text IS NOT NULL THEN e.effect_id = %(effect)s
+           WHEN %(attempt)s::text IS NOT NULL THEN e.attempt_id = %(attempt)s
+           ELSE e.status IN ('INTENT', 'EXECUTING', 'UNKNOWN_EFFECT') END
+ORDER BY t.started_at, e.bound_seq
+
 -- name: repeats
 SELECT 1 AS found
 FROM checkrein.attempts mine

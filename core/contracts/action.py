@@ -18,9 +18,20 @@ class SideEffect(StrEnum):
 
 
 class Guarantee(StrEnum):
-    """What the target promises about a repeated send. NONE: sent at most once."""
+    """What the target promises about a repeated send (spec 4).
 
+    Attributes:
+        ATOMIC_KEY: one effect for each key, however often and concurrently it is sent; the same key
+            with other arguments is refused; for as long as the target keeps its keys.
+        COMPARE_AND_SET: a swap from a known version to a known version; doing it twice is doing it
+            once, and the version says whether it happened.
+        SAME_TRANSACTION: in our own Postgres, committed together with its receipt.
+        NONE: nothing; it is sent at most once.
+    """
+
+    ATOMIC_KEY = "atomic_key"
     COMPARE_AND_SET = "compare_and_set"
+    SAME_TRANSACTION = "same_transaction"
     NONE = "none"
 
 
@@ -89,6 +100,7 @@ class Action(Frozen):
         args_hash: digest of the canonical arguments.
         resource: what the capability names as its object, for example file:src/a.py.
         idempotency_key: the business key under which the target de-duplicates.
+        compensates: the effect that this action is meant to undo; that effect stays on the record.
     """
 
     schema_version: Literal[1] = 1
@@ -105,6 +117,7 @@ class Action(Frozen):
     resource: str
     side_effect_class: SideEffect
     idempotency_key: str
+    compensates: str | None = None
     provenance: Provenance
     status: ActionStatus = ActionStatus.VALIDATED
 

@@ -34,6 +34,7 @@ class Reserved(StrEnum):
     POLICY_REVISION_MISMATCH = "policy_revision_mismatch"
     CONSTRAINT_UNAVAILABLE = "constraint_unavailable"
     CONSTRAINTS_CHANGED = "constraints_changed"
+    PREVIEW_UNAVAILABLE = "preview_unavailable"
 
 
 class TaskFacts(Frozen):

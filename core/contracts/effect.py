@@ -68,6 +68,8 @@ class Effect(Frozen):
         operation_hash: what was bound under the key; another hash is refused.
         fence: the lease number under which it was last marked EXECUTING.
         from_version, to_version: for compare_and_set, the swap.
+        pending: sent, and its target could not be asked what became of it; asked again later.
+        verified: what reading the real system back said after the receipt; None: not asked.
     """
 
     schema_version: Literal[1] = 1
@@ -76,6 +78,7 @@ class Effect(Frozen):
     resource: str
     key: str
     operation_hash: str
+    attempt_id: str = ""
     action_id: str
     status: EffectStatus
     fence: int = 0
@@ -83,6 +86,8 @@ class Effect(Frozen):
     to_version: str = ""
     outcome: Outcome | None = None
     source: OutcomeSource | None = None
+    pending: bool = False
+    verified: bool | None = None
 
 
 class ToolTry(Frozen):

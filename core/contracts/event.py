@@ -22,9 +22,12 @@ from checkrein.contracts.event_action import (
     EffectCommitted,
     EffectDenied,
     EffectExecuting,
+    EffectPending,
     EffectReconciled,
     EffectRefused,
+    EffectRetried,
     EffectUnknown,
+    EffectVerified,
     IntentBound,
     Observed,
     PolicyDecided,
@@ -78,9 +81,12 @@ __all__ = [
     "EffectCommitted",
     "EffectDenied",
     "EffectExecuting",
+    "EffectPending",
     "EffectReconciled",
     "EffectRefused",
+    "EffectRetried",
     "EffectUnknown",
+    "EffectVerified",
     "Event",
     "GENESIS",
     "IntentBound",
@@ -132,7 +138,10 @@ Payload = Annotated[
     | EffectCommitted
     | EffectRefused
     | EffectUnknown
+    | EffectRetried
+    | EffectPending
     | EffectReconciled
+    | EffectVerified
     | EffectDenied
     | ActionDeduplicated
     | Observed

@@ -126,14 +126,65 @@ class EffectUnknown(PayloadBase):
     outcome: Outcome
 
 
+class EffectRetried(PayloadBase):
+    """The same effect is sent once more under the same key, by the same owner, after a pause.
+
+    Attributes:
+        n: which try it is; the first send was 1.
+        error_type, message: how the try before ended.
+    """
+
+    type: Literal["effect_retried"] = "effect_retried"
+    effect_id: str
+    action_id: str
+    fence: int
+    n: int
+    delay_s: float
+    error_type: str
+    message: str = ""
+
+
+class EffectPending(PayloadBase):
+    """Nothing can be said or done yet: another owner has the key, or the target cannot be asked.
+
+    Attributes:
+        sent: whether this action was sent already, so that only the answer is missing.
+    """
+
+    type: Literal["effect_pending"] = "effect_pending"
+    effect_id: str
+    action_id: str
+    sent: bool
+    why: str
+
+
 class EffectReconciled(PayloadBase):
-    """The target, asked afterwards, proved what had happened."""
+    """What had happened was found out afterwards: proven by the target, or told by a person.
+
+    Attributes:
+        by, authority, authenticated, evidence: for source manual, who said so, by which right,
+            whether the name was proven, and what it rests on.
+    """
 
     type: Literal["effect_reconciled"] = "effect_reconciled"
     effect_id: str
     action_id: str
     outcome: Outcome
     source: OutcomeSource
+    by: str | None = None
+    authority: str | None = None
+    authenticated: bool = False
+    evidence: str | None = None
+
+
+class EffectVerified(PayloadBase):
+    """The real system was read after the receipt. Not holding never becomes success."""
+
+    type: Literal["effect_verified"] = "effect_verified"
+    effect_id: str
+    action_id: str
+    holds: bool
+    detail: str = ""
 
 
 class EffectDenied(PayloadBase):

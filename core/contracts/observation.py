@@ -36,6 +36,7 @@ class Observation(Frozen):
 
     Attributes:
         action_id: the call's derived id, also where no action came of it.
+        effect_id: the committed effect, by which a compensating capability names it.
         environment_revision: version of what the capability names, right after it ran.
         trust: how far the text in the result may be believed.
     """
@@ -50,6 +51,7 @@ class Observation(Frozen):
     structured_result: dict[str, Any] = Field(default_factory=dict[str, Any])
     artifact_refs: list[str] = Field(default_factory=list[str])
     diagnostics: Diagnostics | None = None
+    effect_id: str | None = None
     environment_revision: str = ""
     trust: Trust = Trust.TOOL
     truncated: bool = False

@@ -29,7 +29,8 @@ class Machine(StrEnum):
 
 
 def _action() -> Table:
-    waiting = (A.VALIDATED, A.AUTHORIZED, A.WAITING_APPROVAL)
+    # PENDING: another owner has the key, and nothing of this action was ever sent.
+    waiting = (A.VALIDATED, A.AUTHORIZED, A.WAITING_APPROVAL, A.PENDING)
     table: Table = {(A.PROPOSED, "validated"): A.VALIDATED}
     for status in waiting:
         table[status, "allowed"] = A.AUTHORIZED
@@ -44,7 +45,8 @@ def _action() -> Table:
         table[status, "succeeded"] = A.SUCCEEDED
     for status in (A.AUTHORIZED, A.RUNNING, A.UNKNOWN_EFFECT):
         table[status, "failed"] = A.FAILED
-    for status in (*waiting, A.PENDING, A.UNKNOWN_EFFECT):
+        table[status, "pending"] = A.PENDING
+    for status in (*waiting, A.UNKNOWN_EFFECT):
         table[status, "deduplicated"] = A.SUCCEEDED
     table[A.RUNNING, "deduplicated"] = A.SUCCEEDED
     for status in waiting:
@@ -55,7 +57,6 @@ def _action() -> Table:
         # Sent already: what the policy says now no longer decides what the action is.
         for word in ("allowed", "asked", "denied"):
             table[status, word] = status
-    table[A.RUNNING, "pending"] = A.PENDING
     table[A.RUNNING, "unknown"] = A.UNKNOWN_EFFECT
     table[A.UNKNOWN_EFFECT, "unknown"] = A.UNKNOWN_EFFECT
     return table
@@ -69,6 +70,9 @@ def _effect() -> Table:
         (E.UNKNOWN_EFFECT, "executing"): E.EXECUTING,
         (E.EXECUTING, "committed"): E.COMMITTED,
         (E.EXECUTING, "refused"): E.REFUSED,
+        # The same owner's next try under the same key: a new row among the tries, not a new state.
+        (E.EXECUTING, "retried"): E.EXECUTING,
+        (E.EXECUTING, "pending"): E.EXECUTING,
     }
     for status in (E.EXECUTING, E.UNKNOWN_EFFECT):
         table[status, "unknown"] = E.UNKNOWN_EFFECT

@@ -1,7 +1,8 @@
 """Capabilities: what a model may ask for, each with what its target promises."""
 
+import random
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import Field
 
@@ -9,9 +10,32 @@ from checkrein.contracts.action import Facts, Guarantee, Lookup, SideEffect
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.context import Trust
 from checkrein.contracts.effect import Effect, Outcome
+from checkrein.ports.transaction import Transaction
 
 StillOwner = Callable[[], Awaitable[bool]]
 """Asks the store whether this process's fence is still the newest."""
+
+
+class RetryPolicy(Frozen):
+    """How often a send is repeated by the same owner, where repeating it does no harm.
+
+    Attributes:
+        tries: sends in all, the first included.
+        first_s, factor, longest_s: the pause before the n-th repeat is drawn evenly between 0 and
+            min(longest_s, first_s * factor ** (n - 1)) seconds, so that many do not come at once.
+        window_s: no repeat begins later than so many seconds after the first send.
+    """
+
+    tries: int = Field(default=4, ge=1, le=20)
+    first_s: float = Field(default=0.2, ge=0)
+    factor: float = Field(default=2.0, ge=1)
+    longest_s: float = Field(default=5.0, ge=0)
+    window_s: float = Field(default=60.0, ge=0)
+
+    def pause(self, n: int) -> float:
+        """Draw the pause before the n-th repeat, in seconds."""
+        longest = min(self.longest_s, self.first_s * self.factor ** (n - 1))
+        return random.uniform(0, longest)  # noqa: S311 - spreads the load; nothing depends on it
 
 
 class CapabilitySpec(Frozen):
@@ -19,6 +43,14 @@ class CapabilitySpec(Frozen):
 
     Attributes:
         parameters: JSON Schema (draft 2020-12) of the arguments; closed objects are expected.
+        guarantee, lookup: what its target promises; tested by `checkrein conformance target`.
+        key_retention_s: for atomic_key, how long the target keeps its keys, in seconds.
+        max_key_length: the longest key that the target takes, in characters.
+        verifies: whether `verify` reads the real system back after a receipt.
+        independent: whether it may run although an earlier effect of the turn is not settled.
+        compensates: the capability whose effects it undoes. Its argument `effect_id` names one.
+        timeout_s: the longest that one call to the target may take; then a read has failed, and
+            what became of a write is unknown.
         enforces: names of policy constraints that the executor honours for it.
         trust: how far the text that it returns may be believed.
     """
@@ -30,6 +62,13 @@ class CapabilitySpec(Frozen):
     side_effect: SideEffect = SideEffect.IRREVERSIBLE
     guarantee: Guarantee = Guarantee.NONE
     lookup: Lookup = Lookup.NONE
+    key_retention_s: float | None = Field(default=None, gt=0)
+    max_key_length: int = Field(default=255, ge=1)
+    verifies: bool = False
+    independent: bool = False
+    compensates: str | None = None
+    timeout_s: float = Field(default=60.0, gt=0)
+    retry: RetryPolicy = RetryPolicy()
     enforces: frozenset[str] = frozenset()
     trust: Trust = Trust.TOOL
 
@@ -80,7 +119,16 @@ class ReadResult(Frozen):
 
 
 class Permit(Frozen):
-    """What `send` runs under: the key the target de-duplicates by, the bound hash, the limits."""
+    """What `send` runs under.
+
+    Attributes:
+        effect_id: the ledger's row, and the scoped key: derived from tenant, resource and key, of
+            constant length. Targets with atomic keys are given this one.
+        key: the business key as the capability made it.
+        operation_hash: what was bound under the key; the target binds it too where it can.
+        fence: grows with every owner; the target checks it where it can.
+        constraints: the policy's limits, enforced by the capability.
+    """
 
     effect_id: str
     key: str
@@ -109,8 +157,12 @@ class Capability(Protocol):
         """Run a READ. Only called where the spec says READ."""
         ...
 
-    async def prepare(self, args: dict[str, Any]) -> Prepared:
-        """Make a write ready without changing anything."""
+    async def prepare(self, args: dict[str, Any], *, preview: bool = True) -> Prepared:
+        """Make a write ready without changing anything; `preview` only where people will look.
+
+        A preview that cannot be made raises anything but CapabilityError, or EnvironmentFault with
+        the code preview_unavailable: what nobody can be shown is not asked for, but denied.
+        """
         ...
 
     async def send(self, prepared: Prepared, permit: Permit, still_owner: StillOwner) -> Outcome:
@@ -126,5 +178,40 @@ class Capability(Protocol):
         ...
 
     async def lookup(self, effect: Effect) -> Outcome | None:
-        """Ask the target whether an effect happened; None where that proves nothing."""
+        """Ask the target whether an effect happened: COMMITTED with our hash, or None.
+
+        None proves nothing: a request that is still on its way may arrive. Raises where the target
+        cannot be asked now.
+        """
+        ...
+
+
+class Verification(Frozen):
+    """What reading the real system back said of an effect that has its receipt."""
+
+    holds: bool
+    detail: str = ""
+
+
+@runtime_checkable
+class Verifies(Protocol):
+    """A capability that declares `verifies`."""
+
+    async def verify(self, effect: Effect) -> Verification:
+        """Read the real system; changes nothing. Raising means that it does not hold.
+
+        `effect` holds its receipt: effect.outcome is what `send` or `lookup` had said.
+        """
+        ...
+
+
+@runtime_checkable
+class Applies(Protocol):
+    """A capability that declares same_transaction: it changes rows of our own Postgres."""
+
+    async def apply(self, prepared: Prepared, permit: Permit, transaction: Transaction) -> Outcome:
+        """Make the effect inside the transaction that will hold its receipt; never commits.
+
+        Any outcome but COMMITTED, and any error, rolls everything back: nothing happened.
+        """
         ...

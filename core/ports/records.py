@@ -8,7 +8,7 @@ from checkrein.contracts.attempt import Attempt
 from checkrein.contracts.budget import Budget, BudgetLine
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.decision import PolicyDecision
-from checkrein.contracts.effect import Effect
+from checkrein.contracts.effect import Effect, ToolTry
 from checkrein.contracts.observation import Observation
 from checkrein.contracts.task import Task
 from checkrein.contracts.verification import VerificationResult
@@ -33,6 +33,7 @@ class ActionState(Frozen):
 
     Attributes:
         effect: the ledger's row under the action's scoped key, whichever action made it.
+        effect_age_s: seconds since that row was bound, by the database's clock.
     """
 
     action: Action
@@ -41,6 +42,7 @@ class ActionState(Frozen):
     approval: ApprovalRequest | None = None
     grant: ApprovalGrant | None = None
     effect: Effect | None = None
+    effect_age_s: float | None = None
     observed: bool = False
 
 
@@ -83,6 +85,22 @@ class TurnRecord(Frozen):
     question_call: str | None = None
     answer: str | None = None
     feedback: VerificationResult | None = None
+
+
+class EffectRecord(Frozen):
+    """One effect with what it was made by.
+
+    Attributes:
+        capability: the type (capability@version) of the action that made it.
+        args: that action's arguments.
+        tries: every send of it, oldest first.
+    """
+
+    effect: Effect
+    task_id: str
+    capability: str
+    args: dict[str, Any]
+    tries: list[ToolTry]
 
 
 class AttemptSummary(Frozen):
@@ -134,6 +152,14 @@ class Records(Protocol):
 
     async def effects(self, attempt_id: str) -> list[Effect]:
         """The attempt's effects, in order of binding."""
+        ...
+
+    async def ledger(self, attempt_id: str | None = None) -> list[EffectRecord]:
+        """The attempt's effects, in order of binding; without one, all that are not settled."""
+        ...
+
+    async def effect(self, effect_id: str) -> EffectRecord:
+        """One effect, whoever made it, with its tries; raises InputError (code unknown_effect)."""
         ...
 
     async def repeats(self, attempt_id: str, action: Action) -> bool:

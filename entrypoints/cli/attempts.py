@@ -10,15 +10,20 @@ from checkrein.entrypoints.cli.console import error_json, out, out_json, out_tab
 from checkrein.entrypoints.cli.live import Live
 from checkrein.entrypoints.cli.opening import be_quiet, driving, opened
 from checkrein.entrypoints.cli.options import AttemptId, Json
+from checkrein.entrypoints.cli.stopping import StoppedEarly, Stopping
 from checkrein.errors import CheckreinError, InputError, StoreError
 
 if TYPE_CHECKING:
     from checkrein.compose import LoadedTask, Parts
     from checkrein.contracts.task import TaskContract
+    from checkrein.entrypoints.cli.opening import Work
     from checkrein.entrypoints.cli.watch import Watch
     from checkrein.graph.report import Report
 
 Told = tuple["Report", "TaskContract"]
+
+OWNER_WAIT_S = 20.0
+"""How long `recover` waits for a frozen owner's lease to expire, seconds; a lease lives shorter."""
 
 
 def run(
@@ -38,13 +43,13 @@ def run(
 
     async def work(parts: "Parts", watch: "Watch") -> Told:
         watch.expect(loaded.contract.budgets)
-        return await parts.front_door.start(loaded.contract), loaded.contract
+        report = await parts.front_door.start(loaded.contract)
+        if json:  # people were told already
+            warnings = [*loaded.warnings, *report.warnings]
+            report = report.model_copy(update={"warnings": warnings})
+        return report, loaded.contract
 
-    report, contract = driving(work)
-    if json:  # people were told already
-        warnings = [*loaded.warnings, *report.warnings]
-        report = report.model_copy(update={"warnings": warnings})
-    return told(report, contract, json=json)
+    return _driven(work, json=json)
 
 
 def retry(
@@ -60,7 +65,7 @@ def retry(
         report = await parts.front_door.retry(task_id)
         return report, await parts.events.contract(report.attempt_id)
 
-    return told(*driving(work), json=json)
+    return _driven(work, json=json)
 
 
 def resume(attempt: AttemptId, json: Json = False) -> int:
@@ -72,7 +77,7 @@ def resume(attempt: AttemptId, json: Json = False) -> int:
         report = await parts.front_door.resume(attempt_id)
         return report, await parts.events.contract(attempt_id)
 
-    return told(*driving(work), json=json)
+    return _driven(work, json=json)
 
 
 def recover(
@@ -84,6 +89,9 @@ def recover(
 ) -> int:
     """Take over attempts whose process died; nothing is done twice.
 
+    One whose process is frozen is taken over when its lease expires, which is waited for where
+    the attempt is named; --all leaves it to the next time.
+
     With --all the exit code is the highest among those of the attempts.
     """
     if (attempt is None) is not every:
@@ -94,10 +102,10 @@ def recover(
 
     async def work(parts: "Parts", watch: "Watch") -> Told:
         attempt_id = await _known(parts, watch, prefix)
-        report = await parts.front_door.recover(attempt_id)
+        report = await parts.front_door.recover(attempt_id, wait_s=OWNER_WAIT_S)
         return report, await parts.events.contract(attempt_id)
 
-    return told(*driving(work), json=json)
+    return _driven(work, json=json)
 
 
 def status(
@@ -115,6 +123,19 @@ def status(
         return await report(parts.records, attempt_id), await parts.events.contract(attempt_id)
 
     return told(*opened(work), json=json)
+
+
+def _driven(work: "Work[Told]", *, json: bool) -> int:
+    """Do the work, print where it stands, and return the exit code; SIGTERM stops it softly."""
+    stopping = Stopping(json=json)
+    try:
+        report, contract = driving(work, stopping)
+    except StoppedEarly:
+        stopping.tell()
+        return exits.Exit.DONE
+    stopping.spoken()
+    code = told(report, contract, json=json)
+    return exits.Exit.DONE if stopping.let_go(report) else code
 
 
 def told(report: "Report", contract: "TaskContract", *, json: bool) -> int:
@@ -178,6 +199,8 @@ def _recover_all(*, json: bool) -> int:
     async def work(parts: "Parts", watch: "Watch") -> list[Told | CheckreinError]:
         found: list[Told | CheckreinError] = []
         for summary in await parts.records.unfinished():
+            if parts.front_door.draining:
+                break
             try:
                 attempt_id = await _known(parts, watch, summary.attempt_id)
                 report = await parts.front_door.recover(attempt_id)
@@ -189,7 +212,13 @@ def _recover_all(*, json: bool) -> int:
                 found.append(error)
         return found
 
-    found = driving(work)
+    stopping = Stopping(json=json)
+    try:
+        found = driving(work, stopping)
+    except StoppedEarly:
+        stopping.tell()
+        return exits.Exit.DONE
+    stopping.spoken()
     if json:
         out_json({"attempts": [_recovered_json(one) for one in found]})
     elif not found:
@@ -200,6 +229,7 @@ def _recover_all(*, json: bool) -> int:
         [
             exits.of_error(one) if isinstance(one, CheckreinError) else exits.of_report(one[0])
             for one in found
+            if isinstance(one, CheckreinError) or not stopping.let_go(one[0])
         ]
     )
 

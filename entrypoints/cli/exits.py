@@ -35,7 +35,8 @@ class Exit(IntEnum):
 MEANINGS = """\
 Exit codes: 0 verified or done; 1 a check found something wrong; 2 unusable input or usage;
 3 suspended, `next` says what goes on; 4 finished, not verified; 5 cancelled;
-6 busy, another process holds the attempt; 70 a fault of Checkrein; 130 interrupted."""
+6 busy, another process holds the attempt; 70 a fault of Checkrein; 130 interrupted;
+143 ended by a second SIGTERM (the first one lets go at the next safe point)."""
 """As shown by `checkrein --help`."""
 
 _UNUSABLE = (InputError, ConflictError, StoreError, EnvironmentFault)

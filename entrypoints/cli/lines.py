@@ -89,7 +89,12 @@ TELLERS: dict[type[Any], Teller] = {
     e.EffectCommitted: lambda p: f"{p.effect_id} is COMMITTED",
     e.EffectRefused: lambda p: f"{p.effect_id} is REFUSED: {p.outcome.message}",
     e.EffectUnknown: lambda p: f"{p.effect_id} is UNKNOWN_EFFECT: {p.outcome.message}",
+    e.EffectRetried: lambda p: f"sends {p.effect_id} again, try {p.n} ({p.error_type})",
+    e.EffectPending: lambda p: f"has to wait: {p.why}",
     e.EffectReconciled: lambda p: f"{p.effect_id} is found to be {p.outcome.status} ({p.source})",
+    e.EffectVerified: lambda p: (
+        f"{p.effect_id} is read back: {'it holds' if p.holds else f'it does NOT hold, {p.detail}'}"
+    ),
     e.EffectDenied: lambda p: f"{p.effect_id} is DENIED before it was sent ({p.reason_code})",
     e.ActionDeduplicated: lambda p: f"had happened already ({p.effect_id}); nothing is sent again",
     e.Observed: _observed,

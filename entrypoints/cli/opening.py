@@ -1,4 +1,4 @@
-"""Opening the harness for one command: live view, database, and the end of it all on Ctrl-C."""
+"""Opening the harness for one command: live view, database, and its end on Ctrl-C or SIGTERM."""
 
 import asyncio
 import logging
@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from checkrein.entrypoints.cli.live import Live
+from checkrein.entrypoints.cli.stopping import Stopping
 from checkrein.errors import CheckreinError, ConflictError
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class OurFaultError(CheckreinError):
     """The store refused what the harness itself wanted to write: never the person's doing."""
 
 
-def opened(work: Work[T]) -> T:
-    """Open the database, do the work, and close everything.
+def opened(work: Work[T], stopping: Stopping | None = None) -> T:
+    """Open the database, do the work, and close everything; `stopping` hears SIGTERM meanwhile.
 
     Raises:
         InterruptedWork: Ctrl-C was pressed; what was stored stands.
@@ -52,6 +53,8 @@ def opened(work: Work[T]) -> T:
         watch.waiting(_place(settings))
 
         async def whole() -> T:
+            if stopping is not None:
+                stopping.listen(live)
             async with composed(settings, None, watch) as parts:
                 watch.waiting("the next step")
                 return await work(parts, watch)
@@ -66,19 +69,25 @@ def _place(settings: "Settings") -> str:
     return "the database" if settings.database_url else f"the database in {settings.home}"
 
 
-def driving(work: Work[T]) -> T:
+def driving(work: Work[T], stopping: Stopping | None = None) -> T:
     """As `opened`, for work that goes on with attempts: tells how to go on where it broke off.
 
     A write that the store refuses is no person's conflict here, but a fault of ours.
+
+    Raises:
+        StoppedEarly: SIGTERM came before the work began.
     """
     seen: list[Watch] = []
 
     async def watched(parts: "Parts", watch: "Watch") -> T:
         seen.append(watch)
+        parts.front_door.notice = watch.waiting
+        if stopping is not None:
+            stopping.begin(parts.front_door.drain, watch)
         return await work(parts, watch)
 
     try:
-        return opened(watched)
+        return opened(watched, stopping)
     except InterruptedWork:
         known = seen[0].attempt_id if seen else None
         raise InterruptedWork(f"checkrein recover {known or '--all'}") from None

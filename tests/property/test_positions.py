@@ -53,6 +53,7 @@ class Walk:
                     "approval": state.approval
                     and state.approval.model_copy(update={"expires_at": None}),
                     "grant": state.grant and state.grant.model_copy(update={"decided_at": None}),
+                    "effect_age_s": None,
                 }
             )
             for state in position.actions

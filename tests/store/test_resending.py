@@ -50,7 +50,7 @@ class Till:
         """Nothing can be read here."""
         raise CapabilityError("no", op="till.read")
 
-    async def prepare(self, args: dict[str, Any]) -> Prepared:
+    async def prepare(self, args: dict[str, Any], *, preview: bool = True) -> Prepared:
         """There is not much to make ready."""
         resource = f"order:{args['order']}"
         return Prepared(resource=resource, from_version="1", to_version="2", preview="pay")

@@ -14,7 +14,7 @@ from checkrein.contracts.verification import VerificationResult
 from checkrein.errors import ConflictError
 from checkrein.ports.records import ActionState, Position, TurnState
 
-OPEN_ACTION = ("VALIDATED", "AUTHORIZED", "WAITING_APPROVAL")
+OPEN_ACTION = ("VALIDATED", "AUTHORIZED", "WAITING_APPROVAL", "PENDING")
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,12 @@ from checkrein.contracts.event import (
     CandidateSealed,
     EffectCommitted,
     EffectDenied,
+    EffectPending,
     EffectReconciled,
     EffectRefused,
+    EffectRetried,
     EffectUnknown,
+    EffectVerified,
     Observed,
     Payload,
     VerificationFinished,
@@ -162,6 +165,32 @@ def reconciled(
         action_id=action.action_id,
         outcome=outcome(status),
         source=source,
+    )
+
+
+def retried(action: Action, fence: int, n: int = 2) -> EffectRetried:
+    """The same effect is sent again by the same owner."""
+    return EffectRetried(
+        effect_id=effect_id_of(action),
+        action_id=action.action_id,
+        fence=fence,
+        n=n,
+        delay_s=0.1,
+        error_type="timeout",
+    )
+
+
+def pending(action: Action, *, sent: bool) -> EffectPending:
+    """It has to wait."""
+    return EffectPending(
+        effect_id=effect_id_of(action), action_id=action.action_id, sent=sent, why="it waits"
+    )
+
+
+def read_back(action: Action, *, holds: bool) -> EffectVerified:
+    """The real system was read after the receipt."""
+    return EffectVerified(
+        effect_id=effect_id_of(action), action_id=action.action_id, holds=holds, detail="read"
     )
 
 

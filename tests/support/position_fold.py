@@ -121,15 +121,14 @@ def _stale(f: Folded, p: e.ApprovalStale) -> None:
 def _bound(f: Folded, p: e.IntentBound) -> None:
     must(p.key not in f.effects)
     f.step_action(p.action_id, None)
-    f.effects[p.key] = Effect.model_validate(
-        {**p.model_dump(exclude={"v", "type"}), "status": EffectStatus.INTENT}
-    )
+    bound = {**p.model_dump(exclude={"v", "type"}), "attempt_id": f.attempt.attempt_id}
+    f.effects[p.key] = Effect.model_validate({**bound, "status": EffectStatus.INTENT})
 
 
 def _executing(f: Folded, p: e.EffectExecuting) -> None:
     must(f.cancel_reason is None and p.fence == f.fence)
     before = next((x.fence for x in f.effects.values() if x.effect_id == p.effect_id), 0)
-    marked = p.model_dump(include={"fence", "from_version", "to_version"})
+    marked = p.model_dump(include={"fence", "from_version", "to_version"}) | {"pending": False}
     f.step_effect(p.effect_id, p.action_id, "executing", **marked)
     must(before < p.fence)
     f.step_action(p.action_id, "running")
@@ -139,15 +138,38 @@ def _received(f: Folded, p: e.EffectCommitted | e.EffectRefused | e.EffectUnknow
     word = p.type.removeprefix("effect_")
     then = {"committed": "succeeded", "refused": "failed", "unknown": "unknown"}[word]
     source = None if word == "unknown" else OutcomeSource.EXECUTED
-    f.step_effect(p.effect_id, p.action_id, word, outcome=p.outcome, source=source)
+    f.step_effect(p.effect_id, p.action_id, word, outcome=p.outcome, source=source, pending=False)
     f.step_action(p.action_id, then)
+
+
+def _retried(f: Folded, p: e.EffectRetried) -> None:
+    must(f.cancel_reason is None)
+    f.step_effect(p.effect_id, p.action_id, "retried")
+    must(any(x.effect_id == p.effect_id and x.fence == p.fence for x in f.effects.values()))
+    must(p.fence == f.fence)
+    f.step_action(p.action_id, None)
+
+
+def _pending(f: Folded, p: e.EffectPending) -> None:
+    if p.sent:
+        f.step_effect(p.effect_id, p.action_id, "pending", pending=True)
+    f.step_action(p.action_id, None if p.sent else "pending")
+
+
+def _read_back(f: Folded, p: e.EffectVerified) -> None:
+    found = next((x for x in f.effects.values() if x.effect_id == p.effect_id), None)
+    must(found is not None and found.action_id == p.action_id)
+    assert found is not None
+    must(found.status is EffectStatus.COMMITTED and found.verified is None)
+    f.effects[found.key] = found.model_copy(update={"verified": p.holds})
+    f.step_action(p.action_id, None)
 
 
 def _reconciled(f: Folded, p: e.EffectReconciled) -> None:
     applied = p.outcome.status is EffectStatus.COMMITTED
     must(applied or p.outcome.status is EffectStatus.NOT_APPLIED)
     word = "reconciled" if applied else "not_applied"
-    f.step_effect(p.effect_id, p.action_id, word, outcome=p.outcome, source=p.source)
+    f.step_effect(p.effect_id, p.action_id, word, outcome=p.outcome, source=p.source, pending=False)
     f.step_action(p.action_id, None if applied else "failed")
 
 
@@ -166,7 +188,12 @@ def _observed(f: Folded, p: e.Observed) -> None:
     turn = f.turn(seen.turn, "RESPONDED", "CLOSED")
     known = f.actions.get(seen.action_id)
     if known is not None:
-        words = {"ok": "succeeded", "no_change": "no_change", "skipped": "cancelled"}
+        words = {
+            "ok": "succeeded",
+            "no_change": "no_change",
+            "skipped": "cancelled",
+            "denied": "denied",
+        }
         word = words.get(seen.status, "not_applicable")
         f.step_action(seen.action_id, word if known.action.status in OPEN_ACTION else None)
         turn = replace(
@@ -225,7 +252,8 @@ def _suspended(f: Folded, p: e.Suspended) -> None:
 
 def _resumed(f: Folded, p: e.RunResumed) -> None:
     f.step_attempt("resumed")
-    f.pause_requested, f.exhausted, f.detail = False, None, ""
+    f.exhausted, f.detail = None, ""
+    f.pause_requested = f.pause_requested and p.how != "resume"
 
 
 def _cancel_requested(f: Folded, p: e.CancelRequested) -> None:
@@ -282,7 +310,10 @@ _HANDLERS: dict[type, Callable[[Folded, Any], None]] = {
     e.EffectCommitted: _received,
     e.EffectRefused: _received,
     e.EffectUnknown: _received,
+    e.EffectRetried: _retried,
+    e.EffectPending: _pending,
     e.EffectReconciled: _reconciled,
+    e.EffectVerified: _read_back,
     e.EffectDenied: _effect_denied,
     e.ActionDeduplicated: _deduplicated,
     e.Observed: _observed,

@@ -53,10 +53,14 @@ def test_nobody_else_interrupts() -> None:
 
 @pytest.mark.shows(31)
 def test_effects_are_sent_from_one_place() -> None:
-    """Capabilities can be called anywhere only to look; `send` stands in the ledger alone."""
+    """Capabilities can be called anywhere only to look; what changes anything stands in one place.
+
+    `send` is called by sending.py, which executing.py calls; `apply` by executing.py.
+    """
     senders = {path.name for path in FILES if calls_of(path, "send")}
-    assert senders == {"ledger.py"}
-    assert len(calls_of(FOLDER / "ledger.py", "send")) == 1
+    assert senders == {"sending.py", "executing.py"}
+    assert len(calls_of(FOLDER / "sending.py", "send")) == 1
+    assert {path.name for path in FILES if calls_of(path, "apply")} == {"executing.py"}
     graph = {path.name for path in (ROOT / "graph").glob("*.py") if calls_of(path, "send")}
     assert graph == set()
 
@@ -126,4 +130,4 @@ def test_no_node_swallows_what_it_does_not_know() -> None:
                 name = "" if node.type is None else ast.unparse(node.type)
                 if name in {"", "Exception", "BaseException"}:
                     wide.append(path.relative_to(ROOT).as_posix())
-    assert wide == ["nodes/ledger.py"], "what a target's client raises is UNKNOWN_EFFECT, no more"
+    assert wide == ["nodes/calling.py"], "what a target's client raises must end in a word"

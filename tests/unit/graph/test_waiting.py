@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from filled import filled
 
+from checkrein.contracts.action import ActionStatus
 from checkrein.contracts.approval import ApprovalRequest, ApprovalStatus
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.budget import Budget, BudgetLine
@@ -38,8 +39,16 @@ def asked(status: ApprovalStatus, replaces: str | None = None, **changes: Any) -
     return action(approval=request, **changes)
 
 
-def sent(status: EffectStatus, **changes: Any) -> ActionState:
-    return action(effect=filled(Effect).model_copy(update={"status": status}), **changes)
+def sent(status: EffectStatus, *, pending: bool = False, **changes: Any) -> ActionState:
+    effect = filled(Effect).model_copy(update={"status": status, "pending": pending})
+    return action(effect=effect, **changes)
+
+
+def elsewhere() -> ActionState:
+    """An action whose key another run holds."""
+    waits = filled(ActionState).action.model_copy(update={"status": ActionStatus.PENDING})
+    effect = filled(Effect).model_copy(update={"action_id": "act_of_another", "pending": False})
+    return action(action=waits, effect=effect)
 
 
 def turn(waits_for: str | None, status: str = "RESPONDED") -> TurnState:
@@ -65,6 +74,12 @@ CASES: dict[str, tuple[dict[str, Any], AttemptStatus, tuple[str, ...]]] = {
         ("approve", "reject"),
     ),
     "unknown": ({"actions": [sent(EffectStatus.UNKNOWN_EFFECT)]}, T.RECONCILE_REQUIRED, ()),
+    "unreachable": (
+        {"actions": [sent(EffectStatus.EXECUTING, pending=True)]},
+        T.WAITING_FOR_EFFECT,
+        (),
+    ),
+    "elsewhere": ({"actions": [elsewhere()]}, T.WAITING_FOR_EFFECT, ()),
     "question": ({"turn": turn("question")}, T.WAITING_FOR_USER, ("answer",)),
     "stopped": ({"turn": turn("stopped")}, T.TURN_STOPPED, ("answer",)),
     "exhausted": ({"exhausted": Budget.STEPS}, T.BUDGET_EXHAUSTED, ()),

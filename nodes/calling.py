@@ -1,0 +1,43 @@
+"""Calling a capability where whatever its client raises must end in a word, and not in a crash."""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import NamedTuple, TypeVar
+
+from checkrein.errors import CapabilityError, CheckreinError, LeaseLostError, StoreError
+from checkrein.ports.capability import Capability
+
+T = TypeVar("T")
+
+
+class Failed(NamedTuple):
+    """A call that ended without a result.
+
+    Attributes:
+        kind: the error's code, or the type of the exception; never its text, which may hold
+            a secret.
+        error: what the capability itself said, where it said something.
+    """
+
+    kind: str
+    error: CapabilityError | None = None
+
+
+async def called(
+    capability: Capability,
+    work: Awaitable[T],
+    passing: tuple[type[CheckreinError], ...] = (LeaseLostError, StoreError),
+) -> T | Failed:
+    """Await a call within the declared time; `passing` errors are the harness's own and go on.
+
+    This is the one place in which everything is caught: a capability is foreign code.
+    """
+    try:
+        async with asyncio.timeout(capability.spec.timeout_s):
+            return await work
+    except CapabilityError as error:
+        return Failed(error.code, error)
+    except passing:
+        raise
+    except Exception as error:
+        return Failed(type(error).__name__)

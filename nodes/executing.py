@@ -1,0 +1,169 @@
+"""Carrying one authorised write out: EXECUTING first, then the send, then the receipt."""
+
+from typing import NamedTuple
+
+from checkrein.contracts.action import Guarantee
+from checkrein.contracts.budget import Budget
+from checkrein.contracts.effect import Effect, EffectStatus, Outcome
+from checkrein.contracts.event import (
+    BudgetReserved,
+    BudgetSettled,
+    EffectExecuting,
+    IntentBound,
+    Payload,
+)
+from checkrein.errors import StoreError
+from checkrein.nodes.calling import Failed, called
+from checkrein.nodes.run import Run
+from checkrein.nodes.sending import Sent, of_error, send
+from checkrein.nodes.settling import receipt, shown, unknown_then_asked, verified
+from checkrein.ports.capability import Applies, Capability, Description, Permit, Prepared
+from checkrein.ports.records import ActionState
+from checkrein.ports.transaction import Transaction
+
+
+class Ready(NamedTuple):
+    """A write made ready to be authorised and sent."""
+
+    capability: Capability
+    prepared: Prepared
+    description: Description
+    effect: Effect | None
+    calls: int  # tool calls that are reserved already, by a send that nobody settled
+
+    @property
+    def resent(self) -> bool:
+        """Whether it was marked EXECUTING before."""
+        return self.effect is not None and self.effect.status is not EffectStatus.INTENT
+
+
+def marked(run: Run, state: ActionState, ready: Ready, permit: Permit) -> list[Payload]:
+    """Bind the intent where it is new, and mark it EXECUTING under this owner's fence."""
+    action = state.action
+    events: list[Payload] = []
+    if ready.calls == 0:
+        events.append(BudgetReserved(turn=action.turn, amounts={Budget.TOOL_CALLS: 1}))
+    elif ready.calls > 1:  # a former owner's repeats; one is kept for this send
+        calls = {Budget.TOOL_CALLS: ready.calls - 1}
+        events.append(BudgetSettled(turn=action.turn, released=calls, spent=calls))
+    if ready.effect is None:
+        events.append(
+            IntentBound(
+                effect_id=permit.effect_id,
+                tenant=run.contract.tenant,
+                resource=action.resource,
+                key=permit.key,
+                operation_hash=permit.operation_hash,
+                action_id=action.action_id,
+            )
+        )
+    events.append(
+        EffectExecuting(
+            effect_id=permit.effect_id,
+            action_id=action.action_id,
+            fence=permit.fence,
+            from_version=ready.prepared.from_version,
+            to_version=ready.prepared.to_version,
+        )
+    )
+    return events
+
+
+async def executed(run: Run, state: ActionState, ready: Ready, permit: Permit) -> str:
+    """Send, and write the receipt; a doubt is a doubt."""
+    if ready.capability.spec.guarantee is Guarantee.SAME_TRANSACTION:
+        return await _applied(run, state, ready, permit)
+    sent = await send(run, state, ready.capability, ready.prepared, permit)
+    sent = sent._replace(outcome=shown(sent.outcome))
+    await run.reach("before_receipt")
+    if sent.outcome.status is EffectStatus.UNKNOWN_EFFECT:
+        effect = _bound(run, state, ready.prepared, permit)
+        return await unknown_then_asked(run, state, ready.capability, effect, sent.outcome)
+    return await _received(run, state, ready, permit, sent)
+
+
+async def _received(run: Run, state: ActionState, ready: Ready, permit: Permit, sent: Sent) -> str:
+    await run.record(*receipt(state, permit.effect_id, sent, closes=_closes(ready, sent.outcome)))
+    await run.reach("after_receipt")
+    return await _read_back(run, state, ready, permit, sent.outcome)
+
+
+def _closes(ready: Ready, outcome: Outcome) -> bool:
+    """Whether the receipt is the last word, with nothing to be read back after it."""
+    return not (ready.capability.spec.verifies and outcome.status is EffectStatus.COMMITTED)
+
+
+async def _read_back(
+    run: Run, state: ActionState, ready: Ready, permit: Permit, outcome: Outcome
+) -> str:
+    if _closes(ready, outcome):
+        return "done"
+    effect = _bound(run, state, ready.prepared, permit).model_copy(
+        update={"status": EffectStatus.COMMITTED, "outcome": outcome}
+    )
+    return await verified(run, state, ready.capability, effect)
+
+
+async def _applied(run: Run, state: ActionState, ready: Ready, permit: Permit) -> str:
+    """An effect of our own Postgres: it and its receipt are one transaction, or nothing."""
+    capability = ready.capability
+    try:
+        async with run.lease.transaction() as transaction:
+            sent = Sent(await _stands(capability, ready.prepared, permit, transaction), 1)
+            await run.reach("before_receipt")
+            closes = _closes(ready, sent.outcome)
+            await run.record(*receipt(state, permit.effect_id, sent, closes=closes))
+    except _NothingStands as nothing:
+        refused = nothing.outcome.model_copy(update={"status": EffectStatus.REFUSED})
+        return await _received(run, state, ready, permit, Sent(shown(refused), 1))
+    await run.reach("after_receipt")
+    return await _read_back(run, state, ready, permit, sent.outcome)
+
+
+async def _stands(
+    capability: Capability, prepared: Prepared, permit: Permit, transaction: Transaction
+) -> Outcome:
+    """Apply; anything but COMMITTED raises, so that the transaction is rolled back.
+
+    An error of the session itself goes on: whoever goes on finds in the ledger which it was.
+    """
+    assert isinstance(capability, Applies), "checked when the capability was registered"
+    try:
+        said = await called(capability, capability.apply(prepared, permit, transaction))
+    except StoreError as error:
+        if error.retryable:
+            raise
+        said = Failed(error.code)
+    if isinstance(said, Failed):
+        nothing = Outcome(
+            status=EffectStatus.REFUSED,
+            error_type=said.kind,
+            message="its transaction was rolled back; nothing happened",
+        )
+        raise _NothingStands(nothing if said.error is None else of_error(said.error))
+    if said.status is not EffectStatus.COMMITTED:
+        raise _NothingStands(said)
+    return shown(said)
+
+
+class _NothingStands(Exception):  # noqa: N818 - a signal to roll back, no error
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+
+
+def _bound(run: Run, state: ActionState, prepared: Prepared, permit: Permit) -> Effect:
+    """The row as it stands after EXECUTING, for those who ask about it right after the send."""
+    action = state.action
+    return Effect(
+        effect_id=permit.effect_id,
+        tenant=run.contract.tenant,
+        resource=action.resource,
+        key=permit.key,
+        operation_hash=permit.operation_hash,
+        attempt_id=action.attempt_id,
+        action_id=action.action_id,
+        status=EffectStatus.EXECUTING,
+        fence=permit.fence,
+        from_version=prepared.from_version,
+        to_version=prepared.to_version,
+    )

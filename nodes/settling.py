@@ -1,0 +1,146 @@
+"""Writing down what became of an effect: receipts, doubts, waits, and what was found out later."""
+
+from checkrein.contracts.action import Lookup
+from checkrein.contracts.budget import Budget
+from checkrein.contracts.effect import Effect, EffectStatus, Outcome, OutcomeSource
+from checkrein.contracts.event import (
+    BudgetSettled,
+    EffectCommitted,
+    EffectPending,
+    EffectReconciled,
+    EffectRefused,
+    EffectUnknown,
+    EffectVerified,
+    Payload,
+)
+from checkrein.nodes import observations
+from checkrein.nodes.asking import ask, read_back
+from checkrein.nodes.receipts import not_verified, observed, repeated
+from checkrein.nodes.run import Run
+from checkrein.nodes.sending import Sent
+from checkrein.ports.capability import Capability
+from checkrein.ports.records import ActionState, Position
+
+OPEN = frozenset({EffectStatus.EXECUTING, EffectStatus.UNKNOWN_EFFECT})
+"""Sent, with a fate that is not known."""
+
+
+def is_open(state: ActionState) -> bool:
+    """Whether this action sent an effect whose fate is not known."""
+    effect = state.effect
+    ours = effect is not None and effect.action_id == state.action.action_id
+    return effect is not None and ours and effect.status in OPEN
+
+
+def shown(outcome: Outcome) -> Outcome:
+    """An outcome whose texts any store can hold."""
+    return outcome.model_copy(
+        update={
+            "result": observations.shown(outcome.result),
+            "message": observations.shown(outcome.message),
+        }
+    )
+
+
+def receipt(state: ActionState, effect_id: str, sent: Sent, *, closes: bool) -> list[Payload]:
+    """The receipt of a definite answer, with the calls that it took; `closes` adds the result."""
+    outcome = sent.outcome
+    about = {"effect_id": effect_id, "action_id": state.action.action_id, "outcome": outcome}
+    committed = outcome.status is EffectStatus.COMMITTED
+    told: Payload = (EffectCommitted if committed else EffectRefused).model_validate(about)
+    calls = {Budget.TOOL_CALLS: sent.tries}
+    settled = BudgetSettled(turn=state.action.turn, released=calls, spent=calls)
+    return [told, settled, observed(state, effect_id, outcome)] if closes else [told, settled]
+
+
+async def verified(run: Run, state: ActionState, capability: Capability, effect: Effect) -> str:
+    """Read the real system back after the receipt, and close the call with what it says."""
+    said = await read_back(capability, effect)
+    detail = observations.shown(said.detail)[:500]
+    told = EffectVerified(
+        effect_id=effect.effect_id,
+        action_id=state.action.action_id,
+        holds=said.holds,
+        detail=detail,
+    )
+    assert effect.outcome is not None
+    result = (
+        observed(state, effect.effect_id, effect.outcome)
+        if said.holds
+        else not_verified(state, effect, detail)
+    )
+    await run.record(told, result)
+    return "done"
+
+
+async def unknown(run: Run, state: ActionState, effect: Effect, outcome: Outcome) -> str:
+    """Record that nobody can say whether an effect happened, and stop for lookup or a person."""
+    if effect.status is not EffectStatus.UNKNOWN_EFFECT:
+        position = await run.position()
+        await run.record(
+            EffectUnknown(
+                effect_id=effect.effect_id, action_id=state.action.action_id, outcome=outcome
+            ),
+            *settled_calls(position, state),
+        )
+    return "suspend"
+
+
+async def unknown_then_asked(
+    run: Run, state: ActionState, capability: Capability, effect: Effect, outcome: Outcome
+) -> str:
+    """Record the doubt; then ask the target at once. Returns "done" where it proved the effect."""
+    stopped = await unknown(run, state, effect, outcome)
+    if capability.spec.lookup is Lookup.NONE:
+        return stopped
+    answer = await ask(capability, effect)
+    if answer.outcome is None:
+        return stopped
+    await reconciled(run, await run.position(), state, effect, answer.outcome)
+    return "done"
+
+
+async def reconciled(
+    run: Run, position: Position, state: ActionState, effect: Effect, found: Outcome
+) -> None:
+    """Record what the target has proven, that nothing is sent again, and the call's result."""
+    found = shown(found)
+    known = effect.model_copy(update={"status": found.status, "outcome": found})
+    await run.record(
+        EffectReconciled(
+            effect_id=effect.effect_id,
+            action_id=state.action.action_id,
+            outcome=found,
+            source=OutcomeSource.RECONCILED,
+        ),
+        *settled_calls(position, state),
+        *repeated(state, known),
+    )
+
+
+async def pending(
+    run: Run, position: Position, state: ActionState, effect: Effect, why: str, *, sent: bool
+) -> str:
+    """Record that this has to wait: for another owner's effect, or for the target to be reached."""
+    waits = effect.pending if sent else state.action.status == "PENDING"
+    unclear = sent and effect.status is EffectStatus.UNKNOWN_EFFECT
+    if not waits and not unclear:  # an unknown effect waits already, for lookup or a person
+        told = EffectPending(
+            effect_id=effect.effect_id, action_id=state.action.action_id, sent=sent, why=why
+        )
+        await run.record(told, *(settled_calls(position, state) if sent else ()))
+    return "suspend"
+
+
+def settled_calls(position: Position, state: ActionState) -> list[Payload]:
+    """Book an action's calls that were reserved and not settled."""
+    return booked(position, state.action.turn)
+
+
+def booked(position: Position, turn: int) -> list[Payload]:
+    """Book calls that were reserved and not settled, at their worst case: they were made."""
+    reserved = position.budgets[Budget.TOOL_CALLS].reserved
+    if not reserved:
+        return []
+    calls = {Budget.TOOL_CALLS: reserved}
+    return [BudgetSettled(turn=turn, released=calls, spent=calls)]
