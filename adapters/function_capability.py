@@ -17,16 +17,31 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from checkrein.adapters.function_declaration import (
     DECLARE,
     check_async,
+    check_contract,
+    check_functions,
+    declared_spec,
     declared_terms,
-    first_line,
     refused,
+)
+from checkrein.adapters.function_effect import (
+    INJECTED,
+    EffectFunctions,
+    Find,
+    OfArgs,
+    Preview,
+    ReadVersion,
+    Verify,
+    committed,
+    failure,
+    filled,
+    unknown,
 )
 from checkrein.adapters.function_result import bounded, plain
 from checkrein.adapters.function_signature import FunctionSignature
 from checkrein.contracts.action import Guarantee, Lookup, SideEffect
-from checkrein.contracts.codec import canonical, visible
+from checkrein.contracts.codec import canonical
 from checkrein.contracts.context import Trust
-from checkrein.contracts.effect import Effect, EffectStatus, Outcome
+from checkrein.contracts.effect import Effect, Outcome
 from checkrein.errors import CapabilityError
 from checkrein.ports.capability import (
     CapabilitySpec,
@@ -34,39 +49,31 @@ from checkrein.ports.capability import (
     Permit,
     Prepared,
     ReadResult,
+    RetryPolicy,
     StillOwner,
+    Verification,
 )
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-OfArgs = Callable[[dict[str, Any]], str]
-"""Derives a text from the arguments: deterministic, without touching the world."""
-
-_MAX_RESOURCE = 1024
-_MAX_VALUE = 2_000
-_PASSING = (ConnectionError, TimeoutError)
-
 
 class FunctionCapability(Generic[P, R]):
-    """One async function as a Capability. It has no versions, so that nothing can go stale."""
+    """One async function as a Capability. Its object has a version where one is declared."""
 
     def __init__(
         self,
         function: Callable[P, Coroutine[Any, Any, R]],
         spec: CapabilitySpec,
         signature: FunctionSignature,
-        *,
-        resource: OfArgs | None,
-        key: OfArgs | None,
+        functions: EffectFunctions,
     ) -> None:
         """Use `capability`, which checks the declaration."""
         functools.update_wrapper(self, function)
         self._function = function
         self._spec = spec
         self._signature = signature
-        self._resource = resource
-        self._key = key
+        self._functions = functions
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
         """Call the function itself, past every gate: for code of yours, not for models."""
@@ -83,15 +90,17 @@ class FunctionCapability(Generic[P, R]):
         Raises:
             CapabilityError: the declared function failed (code key_failed).
         """
-        return action_id if self._key is None else self._derived("key", self._key, args)
+        return self._functions.keyed(self._spec, action_id, args)
 
     async def describe(self, args: dict[str, Any]) -> Description:
         """Name the object: the declared `resource` of the arguments, else the capability's name.
 
         Raises:
-            CapabilityError: the declared function failed (code resource_failed).
+            CapabilityError: a declared function failed (code resource_failed, version_failed).
         """
-        return Description(resource=self._named(args), resource_version="")
+        named = self._functions.named(self._spec, args)
+        version = await self._functions.version(self._spec, args)
+        return Description(resource=named, resource_version=version)
 
     async def read(self, args: dict[str, Any], constraints: dict[str, Any]) -> ReadResult:
         """Call the function and bound its result to 64 KiB.
@@ -109,27 +118,31 @@ class FunctionCapability(Generic[P, R]):
         except CapabilityError:
             raise
         except Exception as error:
-            raise self._failure(error, op) from error
+            raise failure(self._spec, error, op) from error
         shown, original = bounded(plain(result, op=op))
         return ReadResult(result=shown, truncated=original is not None, original=original)
 
-    async def prepare(self, args: dict[str, Any]) -> Prepared:
-        """Check the arguments and write down what would be called. Calls nothing.
+    async def prepare(self, args: dict[str, Any], *, preview: bool = True) -> Prepared:
+        """Check the arguments and write down what would be called. Does not call it.
 
         Raises:
-            CapabilityError: the arguments do not fit.
+            CapabilityError: the arguments do not fit, or a declared function failed.
+            EnvironmentFault: the declared preview failed (code preview_unavailable).
         """
         self._signature.bind(args, op=f"{self._spec.name}.prepare")
         return Prepared(
-            resource=self._named(args),
-            from_version="",
+            resource=self._functions.named(self._spec, args),
+            from_version=await self._functions.version(self._spec, args),
             to_version="",
-            preview=_preview(self._spec, args),
+            preview=await self._functions.shown(self._spec, args) if preview else "",
             plan=canonical(args),
         )
 
     async def send(self, prepared: Prepared, permit: Permit, still_owner: StillOwner) -> Outcome:
         """Call the function once. Its return is COMMITTED; any exception is UNKNOWN_EFFECT.
+
+        Where the function takes `idempotency_key` or `operation_hash`, they are filled in from
+        the permit.
 
         Raises:
             CapabilityError: nothing was sent (a constraint is asked for; code not_owner: another
@@ -138,6 +151,7 @@ class FunctionCapability(Generic[P, R]):
         op = f"{self._spec.name}.send"
         self._only(None, permit.constraints, op)
         arguments = self._signature.bind(json.loads(prepared.plan), op=op)
+        arguments |= filled(self._signature.injected, permit)
         if not await still_owner():
             raise CapabilityError(
                 "Another process owns this attempt now; nothing was sent.", op=op, code="not_owner"
@@ -147,18 +161,30 @@ class FunctionCapability(Generic[P, R]):
         except CapabilityError as error:
             if not error.effect_possible:
                 raise
-            return _unknown(error.code, error.advice or str(error))
+            return unknown(error.code, error.advice or str(error))
         except Exception as error:
-            return _unknown(type(error).__name__, f"{self._spec.name} ended without an answer.")
-        return _committed(result, op)
+            return unknown(type(error).__name__, f"{self._spec.name} ended without an answer.")
+        return committed(result, op)
 
     async def version(self, resource: str) -> str:
-        """Always empty: a function's object has no version."""
+        """Always empty: `read_version` needs the arguments, which a resource's name is not."""
         return ""
 
     async def lookup(self, effect: Effect) -> Outcome | None:
-        """Always None: a function cannot be asked what it did."""
-        return None
+        """What the declared `find` says; None where none is declared.
+
+        Raises:
+            CapabilityError: the target cannot be asked now (code target_unreachable).
+        """
+        return await self._functions.found(self._spec, effect)
+
+    async def verify(self, effect: Effect) -> Verification:
+        """What the declared `verify` says.
+
+        Raises:
+            CapabilityError: none is declared (code not_supported), or it failed (verify_failed).
+        """
+        return await self._functions.verified(self._spec, effect)
 
     def _only(self, wanted: SideEffect | None, constraints: dict[str, Any], op: str) -> None:
         """Refuse a READ that is sent, a write that is read, and limits that nobody enforces."""
@@ -173,38 +199,6 @@ class FunctionCapability(Generic[P, R]):
                 code="constraint_unavailable",
             )
 
-    def _named(self, args: dict[str, Any]) -> str:
-        if self._resource is None:
-            return self._spec.name
-        return self._derived("resource", self._resource, args)
-
-    def _derived(self, what: str, function: OfArgs, args: dict[str, Any]) -> str:
-        op = f"{self._spec.name}.{what}"
-        try:
-            text: Any = function(dict(args))
-        except Exception as error:
-            raise self._failure(error, op, code=f"{what}_failed") from error
-        if not isinstance(text, str) or not 0 < len(text) <= _MAX_RESOURCE:
-            raise CapabilityError(
-                f"The {what} of {self._spec.name} is no text of 1 to {_MAX_RESOURCE} characters.",
-                op=op,
-                code=f"{what}_failed",
-            )
-        return visible(text)
-
-    def _failure(
-        self, error: Exception, op: str, *, code: str = "capability_failed"
-    ) -> CapabilityError:
-        """The error without the exception's text, which may hold a secret."""
-        kind = type(error).__name__
-        return CapabilityError(
-            f"{self._spec.name} failed: {kind}.",
-            op=op,
-            code=code,
-            retryable=isinstance(error, _PASSING),
-            context={"error_type": kind},
-        )
-
 
 def capability(
     name: str,
@@ -217,14 +211,27 @@ def capability(
     key: OfArgs | None = None,
     version: str = "1",
     trust: Trust | str = Trust.TOOL,
+    key_retention_s: float | None = None,
+    max_key_length: int = 255,
+    timeout_s: float = 60.0,
+    independent: bool = False,
+    compensates: str | None = None,
+    retry: RetryPolicy | None = None,
+    find: Find | None = None,
+    read_version: ReadVersion | None = None,
+    preview: Preview | None = None,
+    verify: Verify | None = None,
 ) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], FunctionCapability[P, R]]:
     """Declare an async function as a capability. Its typed parameters become the tool's schema.
+
+    A write may take the keyword-only parameters `idempotency_key: str` and `operation_hash: str`.
+    They are filled in from the ledger and are no part of the schema: hand both to the target.
 
     Args:
         name: as tasks grant it, for example orders.lookup.
         side_effect: READ, REVERSIBLE or IRREVERSIBLE; READ promises that nothing changes.
-        guarantee: only none; a target that promises more needs a class of its own.
-        lookup: only none, for the same reason.
+        guarantee: none, or atomic_key; a target that promises more needs a class of its own.
+        lookup: what `find` proves: authoritative, or eventual where absence proves nothing.
         description: what the model is told; by default the docstring's first line.
         resource: names the object from the arguments, for policies, people and the ledger; by
             default the capability's name.
@@ -232,49 +239,53 @@ def capability(
             same act is the same act; by default every action is an act of its own.
         version: raise it when the meaning changes; approvals bind name@version.
         trust: how far the returned text may be believed.
+        key_retention_s: for atomic_key, for how many seconds the target keeps its keys.
+        max_key_length: the longest key that the target takes, in characters.
+        timeout_s: the longest that one call may take, in seconds.
+        independent: it may run although an earlier effect of the turn is not settled.
+        compensates: the capability whose effects it undoes; its argument `effect_id` names one.
+        retry: how a send is repeated where that does no harm.
+        find: asks the target whether an effect happened; goes with `lookup`.
+        read_version: the object's version now; a grant binds it and goes stale when it changes.
+        preview: says for people what would happen; by default the call itself.
+        verify: reads the real system back after a receipt.
 
     Raises:
-        InputError: when decorating: the declaration is malformed or contradicts itself.
+        InputError: the declaration is malformed or contradicts itself (code capability_unusable).
     """
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise refused('The decorator needs a name: write @capability("orders.lookup").')
-    declared = declared_terms(name, side_effect, guarantee, lookup, trust)
-    if declared["side_effect"] is SideEffect.READ and key is not None:
-        raise refused(f"{name} is a READ and has a key. A READ has no effect that needs one.")
+    functions = EffectFunctions(resource, key, read_version, preview, find, verify)
+    check_functions(name, functions)
+    given = {
+        "side_effect": side_effect,
+        "guarantee": guarantee,
+        "lookup": lookup,
+        "description": description,
+        "version": version,
+        "trust": trust,
+        "key_retention_s": key_retention_s,
+        "max_key_length": max_key_length,
+        "timeout_s": timeout_s,
+        "independent": independent,
+        "compensates": compensates,
+        "retry": retry or RetryPolicy(),
+    }
+    return _declaring(name, declared_terms(name, given, functions), functions)
+
+
+def _declaring(
+    name: str, terms: dict[str, Any], functions: EffectFunctions
+) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], FunctionCapability[P, R]]:
+    """The decorator itself, once everything that does not need the function is checked."""
+    injectable = frozenset[str]() if terms["side_effect"] is SideEffect.READ else INJECTED
 
     def decorate(function: Callable[P, Coroutine[Any, Any, R]]) -> FunctionCapability[P, R]:
         check_async(function, name)
-        signature = FunctionSignature(function, name=name, op=DECLARE)
-        spec = CapabilitySpec(
-            name=name,
-            version=version,
-            description=description or first_line(function, name),
-            parameters=signature.schema,
-            **declared,
-        )
-        return FunctionCapability(function, spec, signature, resource=resource, key=key)
+        signature = FunctionSignature(function, name=name, op=DECLARE, injectable=injectable)
+        spec = declared_spec(name, function, signature, terms)
+        declared = FunctionCapability(function, spec, signature, functions)
+        check_contract(declared)
+        return declared
 
     return decorate
-
-
-def _preview(spec: CapabilitySpec, args: dict[str, Any]) -> str:
-    """What would be called, for people."""
-    lines = [spec.type]
-    for name, value in sorted(args.items()):
-        text = json.dumps(value, ensure_ascii=False, indent=2).replace("\n", "\n  ")
-        more = f" ... ({len(text) - _MAX_VALUE} more characters)" if len(text) > _MAX_VALUE else ""
-        lines.append(f"  {name}: {text[:_MAX_VALUE]}{more}")
-    return "\n".join(lines)
-
-
-def _unknown(error_type: str, message: str) -> Outcome:
-    return Outcome(status=EffectStatus.UNKNOWN_EFFECT, error_type=error_type, message=message)
-
-
-def _committed(result: object, op: str) -> Outcome:
-    """The receipt. A result that cannot be stored takes nothing from the fact that it happened."""
-    try:
-        shown, _ = bounded(plain(result, op=op))
-    except CapabilityError as error:
-        shown = {"unreadable_result": error.code}
-    return Outcome(status=EffectStatus.COMMITTED, result=shown)

@@ -27,17 +27,29 @@ class _NoTitles(GenerateJsonSchema):
 
 
 class FunctionSignature:
-    """The typed, named parameters of one function."""
+    """The typed, named parameters of one function.
 
-    def __init__(self, function: Callable[..., Any], *, name: str, op: str) -> None:
-        """Read a signature.
+    Attributes:
+        schema: JSON Schema of what a model may say.
+        injected: the parameters that the harness fills in, never part of the schema.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str,
+        op: str,
+        injectable: frozenset[str] = frozenset(),
+    ) -> None:
+        """Read a signature; keyword-only parameters named in `injectable` become `injected`.
 
         Raises:
             InputError: a parameter that a model cannot name, that has no type, or whose type
                 JSON cannot hold.
         """
         self._name = name
-        signature = inspect.signature(function)
+        signature, self.injected = _without(inspect.signature(function), injectable, name, op)
         for parameter in signature.parameters.values():
             problem = _KINDS.get(parameter.kind)
             if parameter.annotation is inspect.Parameter.empty:
@@ -81,6 +93,23 @@ class FunctionSignature:
             ) from error
 
 
+def _without(
+    signature: inspect.Signature, injectable: frozenset[str], name: str, op: str
+) -> tuple[inspect.Signature, frozenset[str]]:
+    """The signature without what is injected, and what that is."""
+    injected = frozenset(
+        parameter.name
+        for parameter in signature.parameters.values()
+        if parameter.name in injectable and parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    )
+    for parameter in sorted(injected):
+        # Under `from __future__ import annotations` the type is its own text.
+        if signature.parameters[parameter].annotation not in {str, "str"}:
+            raise _refused(f"The parameter {parameter!r} of {name} is filled in as a str.", op)
+    kept = [p for p in signature.parameters.values() if p.name not in injected]
+    return signature.replace(parameters=kept), injected
+
+
 def _adapter(
     function: Callable[..., Any], signature: inspect.Signature
 ) -> TypeAdapter[dict[str, Any]]:
@@ -91,7 +120,7 @@ def _adapter(
 
     hints = inspect.get_annotations(function)
     collect.__signature__ = signature  # type: ignore[attr-defined]
-    collect.__annotations__ = {key: hint for key, hint in hints.items() if key != "return"}
+    collect.__annotations__ = {k: hint for k, hint in hints.items() if k in signature.parameters}
     collect.__module__ = function.__module__
     # Pydantic takes a function for the type of its calls, which no type checker knows.
     as_type: Any = collect

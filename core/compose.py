@@ -6,7 +6,7 @@ import tempfile
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from checkrein.adapters.chat_model import ChatModel
 from checkrein.adapters.command_runner import LocalCommandRunner
 from checkrein.adapters.command_verifier import CommandVerifier
 from checkrein.adapters.open_model import open_model
+from checkrein.adapters.plug_in import load_capabilities
 from checkrein.adapters.system_clock import SystemClock
 from checkrein.adapters.task_file import LoadedTask, load_task
 from checkrein.adapters.unchanged_verifier import UnchangedVerifier
@@ -35,6 +36,7 @@ from checkrein.policy_rego.bundle_files import load_bundle, shipped_bundle
 from checkrein.policy_rego.idle import IdlePolicies
 from checkrein.ports.bundle import Ports
 from checkrein.ports.capability import Capability
+from checkrein.ports.effect_contract import contradictions
 from checkrein.ports.failpoints import Failpoints
 from checkrein.ports.policy import Policy
 from checkrein.settings import Settings
@@ -56,10 +58,30 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Given:
-    """What the caller brings instead of naming it in the contract."""
+    """What the caller brings instead of naming it in the contract.
+
+    Raises:
+        InputError: a capability's declaration contradicts itself (code capability_unusable).
+    """
 
     model: BaseChatModel | None = None
     capabilities: Sequence[Capability] = ()
+
+    def __post_init__(self) -> None:
+        for capability in self.capabilities:
+            problems = contradictions(capability)
+            if problems:
+                raise InputError(
+                    f"{capability.spec.name} cannot be meant as it is declared. "
+                    + " ".join(problems),
+                    op="compose.capabilities",
+                    code="capability_unusable",
+                )
+
+    def with_named(self, settings: Settings) -> "Given":
+        """Together with what CHECKREIN_CAPABILITIES names."""
+        named = load_capabilities(settings.capabilities)
+        return replace(self, capabilities=(*self.capabilities, *named)) if named else self
 
 
 @dataclass(frozen=True)
@@ -94,6 +116,7 @@ async def composed(
         StoreError: the database cannot be used, or its schema is not of this version.
         EnvironmentFault: the embedded server cannot start.
     """
+    given = (given or Given()).with_named(settings)
     database = await database_of(settings)
     await migrate.ensure(database)
     async with (
@@ -106,7 +129,7 @@ async def composed(
         artifacts = FolderArtifactStore(settings.home)
         opener = _Opener(
             settings,
-            given or Given(),
+            given,
             artifacts,
             policies,
             failpoints=from_text(settings.failpoint),
@@ -201,7 +224,8 @@ class _Opener:
                 hint = f" Did you mean {near[0]}?" if near else ""
                 raise InputError(
                     f"The task grants {name}, which this process does not have.{hint} It has "
-                    f"{', '.join(sorted(known))}; functions of yours are given to Harness.open.",
+                    f"{', '.join(sorted(known))}. Give yours to Harness.open, or name them in "
+                    "CHECKREIN_CAPABILITIES.",
                     op="compose.capabilities",
                     code="unknown_capability",
                 )

@@ -23,16 +23,18 @@ class Settings:
         database_url: your own Postgres; None is the embedded one.
         durability: when LangGraph saves its own checkpoint (docs/decisions/0002).
         failpoint: `PLACE` or `PLACE:N` at which tests end the process; None in production.
+        capabilities: `MODULE:OBJECT`s, comma separated: capabilities of yours for every command.
     """
 
     home: Path
     database_url: str | None = None
     durability: Durability = "exit"
     failpoint: str | None = None
+    capabilities: str = ""
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] = os.environ) -> "Settings":
-        """Read CHECKREIN_HOME, CHECKREIN_DATABASE_URL, CHECKREIN_DURABILITY, CHECKREIN_FAILPOINT.
+        """Read CHECKREIN_HOME, _DATABASE_URL, _DURABILITY, _FAILPOINT and _CAPABILITIES.
 
         Raises:
             InputError: a value is unusable.
@@ -49,6 +51,7 @@ class Settings:
             database_url=environ.get("CHECKREIN_DATABASE_URL") or None,
             durability=durability,  # type: ignore[arg-type] # checked above
             failpoint=environ.get("CHECKREIN_FAILPOINT") or None,
+            capabilities=environ.get("CHECKREIN_CAPABILITIES", ""),
         )
 
 

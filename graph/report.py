@@ -9,6 +9,7 @@ from checkrein.contracts.approval import ApprovalRequest
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.budget import Budget, BudgetLine
 from checkrein.contracts.codec import Frozen
+from checkrein.contracts.effect import FINAL
 from checkrein.contracts.verification import VerificationResult
 from checkrein.nodes.waiting import waiting_for
 from checkrein.ports.records import Records
@@ -21,6 +22,7 @@ class Report(Frozen):
         waiting_for: why it is suspended, in one sentence; None where it is not.
         approvals: the requests of the attempt that are open.
         effects: how many effects there are, by status.
+        unsettled: ids of the effects whose fate is not known.
         evidence: digest of the event chain's head, once the attempt has ended.
         workspace: the folder that the attempt works in.
         warnings: what a person should know besides.
@@ -33,6 +35,7 @@ class Report(Frozen):
     waiting_for: str | None = None
     approvals: list[ApprovalRequest] = Field(default_factory=list[ApprovalRequest])
     effects: dict[str, int] = Field(default_factory=dict[str, int])
+    unsettled: list[str] = Field(default_factory=list[str])
     verification: VerificationResult | None = None
     evidence: str | None = None
     workspace: str
@@ -66,6 +69,7 @@ async def report(records: Records, attempt_id: str, **more: Any) -> Report:
         waiting_for=waiting.reason if waiting and attempt.status.is_suspended else None,
         approvals=[] if ended else await records.approvals(attempt_id),
         effects=dict(Counter(str(effect.status) for effect in effects)),
+        unsettled=[effect.effect_id for effect in effects if effect.status not in FINAL],
         verification=position.verification,
         evidence=position.head_hash if ended else None,
         workspace=attempt.workspace_ref.root,

@@ -12,9 +12,11 @@ import typer
 from checkrein import __version__
 from checkrein.entrypoints.cli import (
     attempts,
+    conformance,
     database,
     doctor,
     drawing,
+    effects,
     evidence,
     exits,
     people,
@@ -64,6 +66,8 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     people.answer,
     people.pause,
     people.cancel,
+    effects.effects,
+    effects.reconcile,
     doctor.doctor,
     drawing.graph,
     demo,
@@ -73,6 +77,7 @@ GROUPS = {
     "evidence": evidence.app,
     "policy": policies.app,
     "db": database.app,
+    "conformance": conformance.app,
 }
 
 for command in COMMANDS:

@@ -75,11 +75,15 @@ def _suspended(report: Report, contract: TaskContract) -> NextSteps:
                 f"No command raises a budget yet. {give_up} Then run the task file with a larger "
                 "budget.",
             )
-        case _S.RECONCILE_REQUIRED | _S.WAITING_FOR_EFFECT:
+        case _S.RECONCILE_REQUIRED:
+            ask = [f"checkrein reconcile {effect}" for effect in report.unsettled]
             return NextSteps(
-                [go_on],
-                "Resuming asks the target again. No command settles an effect by hand yet.",
+                [*ask, go_on],
+                "Where the target proves nothing, a person settles it: checkrein reconcile EFFECT "
+                "--as WHO --outcome committed|not-applied --evidence REF.",
             )
+        case _S.WAITING_FOR_EFFECT:
+            return NextSteps([go_on], "Resuming looks again: at the other run, or at the target.")
         case _:
             return NextSteps([go_on])
 

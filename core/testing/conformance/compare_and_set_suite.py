@@ -6,26 +6,14 @@ resource of its own, on which neither call has been made.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any
 
 from checkrein.contracts.action import Guarantee, Lookup, SideEffect
 from checkrein.contracts.effect import Effect, EffectStatus, Outcome
 from checkrein.errors import CapabilityError
-from checkrein.ports.capability import Capability, Permit, Prepared
+from checkrein.ports.capability import Permit, Prepared
+from checkrein.testing.conformance.target import Check, Target
 
-
-@dataclass(frozen=True)
-class Target:
-    """A capability, and the arguments of two calls on the same resource."""
-
-    capability: Capability
-    one: dict[str, Any]
-    other: dict[str, Any]
-
-
-Check = Callable[[Target], Awaitable[None]]
+__all__ = ["CHECKS", "Check", "Target"]
 
 
 async def it_declares_what_is_checked(target: Target) -> None:

@@ -8,7 +8,7 @@ import pytest
 from checkrein.adapters.workspace import FolderWorkspace
 from checkrein.adapters.workspace_capabilities import workspace_capabilities
 from checkrein.testing.conformance import compare_and_set_suite, workspace_suite
-from checkrein.testing.conformance.compare_and_set_suite import Target
+from checkrein.testing.conformance.target import Target
 from checkrein.testing.conformance.workspace_suite import NOTES, Opened, furnish
 
 MODES: list[Literal["copy", "in_place"]] = ["copy", "in_place"]

@@ -5,7 +5,12 @@ from typing import Any
 import pytest
 
 from checkrein.adapters.function_capability import capability
+from checkrein.contracts.effect import Effect
 from checkrein.errors import InputError
+
+
+async def found(effect: Effect) -> None:
+    """Nothing is ever found."""
 
 
 @pytest.mark.parametrize(
@@ -19,8 +24,16 @@ from checkrein.errors import InputError
         ({"side_effect": "READ", "guarantee": "compare_and_set"}, "is a READ and promises"),
         ({"side_effect": "READ", "lookup": "authoritative"}, "is a READ and promises"),
         ({"side_effect": "READ", "key": len}, "is a READ and has a key"),
-        ({"guarantee": "compare_and_set"}, "has no version to compare and cannot be asked"),
-        ({"lookup": "eventual"}, "has no version to compare and cannot be asked"),
+        ({"side_effect": "READ", "find": found}, "is a READ and has a find"),
+        ({"side_effect": "READ", "preview": str}, "is a READ and has a preview"),
+        ({"side_effect": "READ", "verify": found}, "is a READ and has a verify"),
+        ({"guarantee": "compare_and_set"}, "promises compare_and_set, which is more than a plain"),
+        ({"guarantee": "same_transaction"}, "Write a class with the methods"),
+        ({"lookup": "eventual"}, "declares lookup eventual, but nothing asks its target. Add find"),
+        ({"find": found}, "has a find but declares lookup none"),
+        ({"find": print, "lookup": "eventual"}, "find is not async. Write it as async def"),
+        ({"verify": print}, "verify is not async"),
+        ({"read_version": print}, "read_version is not async"),
     ],
 )
 def test_declaration_that_is_malformed_or_contradicts_itself(
@@ -91,3 +104,48 @@ def test_decorator_without_a_name_says_how_to_write_it() -> None:
     bare: Any = capability
     with pytest.raises(InputError, match=r'write @capability\("orders\.lookup"\)'):
         bare(silent)
+
+
+async def plain(a: int) -> None:
+    """Plain."""
+
+
+async def keyed(a: int, *, idempotency_key: str) -> None:
+    """Keyed."""
+
+
+async def numbered(a: int, *, idempotency_key: int) -> None:
+    """Numbered."""
+
+
+async def positional(a: int, idempotency_key: str) -> None:
+    """Positional."""
+
+
+KEYS: dict[str, Any] = {"guarantee": "atomic_key", "key_retention_s": 3600}
+
+
+@pytest.mark.parametrize(
+    ("declared", "function", "message"),
+    [
+        (KEYS, plain, "Add the keyword-only parameter `idempotency_key: str` after a `*`"),
+        (KEYS, positional, "takes no key for its target"),
+        (KEYS, numbered, "'idempotency_key' of a.b is filled in as a str"),
+        (KEYS | {"key_retention_s": None}, keyed, "atomic_key without key_retention_s"),
+        (KEYS | {"key_retention_s": 30}, keyed, "keeps keys for 30 s, but sends are repeated"),
+        (KEYS | {"key_retention_s": -1}, keyed, "key_retention_s cannot be used"),
+        (KEYS | {"max_key_length": 20}, keyed, "keys of at most 20 characters, but ours have 28"),
+        ({"key_retention_s": 60}, plain, "declares key_retention_s, but not the guarantee"),
+        ({"timeout_s": 0}, plain, "timeout_s cannot be used"),
+        ({"compensates": "a.b", "max_key_length": 1}, plain, "compensates itself"),
+        ({"compensates": "a.c"}, plain, "has no parameter `effect_id`"),
+    ],
+)
+def test_effect_contract_that_cannot_be_kept_is_refused_where_it_is_written(
+    declared: dict[str, Any], function: Any, message: str
+) -> None:
+    """Protects the ledger, which repeats sends because of what is declared here."""
+    with pytest.raises(InputError) as caught:
+        capability("a.b", **declared)(function)
+    assert message in str(caught.value)
+    assert caught.value.code == "capability_unusable"
