@@ -85,6 +85,14 @@ demo: ## the main job from proposal to evidence, killed and recovered on the way
 bench: setup ## the governed loop against LangChain's own, on the same Postgres
 	$(BIN)/python -m checkrein.evals.benchmark $(ARGS)
 
+.PHONY: bench-effects
+bench-effects: setup ## what an effect costs: commits, round trips, effects a second, recovery
+	$(BIN)/python -m checkrein.evals.benchmark_effects $(ARGS)
+
+.PHONY: crash
+crash: setup ## the crash table, all of it (ARGS=--quick for some, ARGS="--cell NAME" for one)
+	$(BIN)/checkrein crashtest $(ARGS)
+
 # --- checks ------------------------------------------------------------------------------------
 
 .PHONY: test

@@ -48,9 +48,9 @@ class Ours:
         """See evals.benchmark_runs.Contender."""
         self._runs += 1
         self._model.script = script(actions, CAPABILITY, f"{self._folder.name} {self._runs}")
-        contract = self._contract()
+        task = contract(self._folder / str(self._runs))
         started = time.perf_counter()
-        report = await self._harness.run(contract)
+        report = await self._harness.run(task)
         while report.status is AttemptStatus.WAITING_FOR_APPROVAL:
             for request in report.approvals:
                 await self._harness.approve(request.approval_id, by=PERSON)
@@ -64,18 +64,20 @@ class Ours:
             )
         return seconds
 
-    def _contract(self) -> TaskContract:
-        workspace = self._folder / str(self._runs)
-        workspace.mkdir(parents=True)
-        (workspace / _KEPT).write_text("kept\n", encoding="utf-8")
-        return TaskContract(
-            goal="Write the parts, one after the other.",
-            workspace=WorkspaceSpec(path=str(workspace), mode="in_place"),
-            capabilities=[CAPABILITY],
-            budgets=_BUDGETS,
-            approvals=ApprovalRules(roles={"approver": [PERSON]}),
-            success=[UnchangedCheck(unchanged=[_KEPT])],
-        )
+
+def contract(workspace: Path, policy: Path | None = None) -> TaskContract:
+    """A task that writes into a new folder, without a budget that matters."""
+    workspace.mkdir(parents=True)
+    (workspace / _KEPT).write_text("kept\n", encoding="utf-8")
+    return TaskContract(
+        goal="Write the parts, one after the other.",
+        workspace=WorkspaceSpec(path=str(workspace), mode="in_place"),
+        policy=None if policy is None else str(policy),
+        capabilities=[CAPABILITY],
+        budgets=_BUDGETS,
+        approvals=ApprovalRules(roles={"approver": [PERSON]}),
+        success=[UnchangedCheck(unchanged=[_KEPT])],
+    )
 
 
 @asynccontextmanager
@@ -85,12 +87,13 @@ async def opened(
     """Open our side. `folder` takes the workspaces; it lies outside of the home."""
     model = ScriptedChatModel(script=script(1, CAPABILITY, "opened"), source="benchmark")
     settings = Settings(home=home, durability=durability)
-    policy = _allowing(folder) if mode == "allowed" else None
+    policy = allowing(folder) if mode == "allowed" else None
     async with Harness.open(model=model, policy=policy, settings=settings) as harness:
         yield Ours(harness, model, folder / f"{mode}-{durability}")
 
 
-def _allowing(folder: Path) -> Path:
+def allowing(folder: Path) -> Path:
+    """A bundle that lets the writes run."""
     bundle = folder / "policy"
     bundle.mkdir(parents=True, exist_ok=True)
     (bundle / "benchmark.rego").write_text(_ALLOW, encoding="utf-8")
