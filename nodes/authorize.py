@@ -78,6 +78,7 @@ def _document(
 ) -> DecisionInput:
     contract, attempt = run.contract, position.attempt
     lowest = action.provenance.lowest_trust
+    spec = run.ports.capabilities[action.capability].spec
     return DecisionInput(
         phase=phase,
         tenant=contract.tenant,
@@ -87,12 +88,21 @@ def _document(
             contract_version=run.contract_version,
             capabilities=contract.capabilities,
             requested_by=contract.requested_by,
+            stage=contract.stage,
+            plan_mode=contract.plan_mode,
         ),
         attempt=AttemptFacts(
             attempt_id=attempt.attempt_id, number=attempt.number, turn=action.turn
         ),
         actor=ActorFacts(
-            user=contract.requested_by, agent=attempt.model, runtime=f"checkrein/{VERSION}"
+            user=contract.requested_by,
+            agent=attempt.model,
+            runtime=f"checkrein/{VERSION}",
+            roles=sorted(
+                role
+                for role, people in contract.approvals.roles.items()
+                if contract.requested_by in people
+            ),
         ),
         action=ActionFacts(
             action_id=action.action_id,
@@ -105,6 +115,9 @@ def _document(
             reversible=action.side_effect_class is not SideEffect.IRREVERSIBLE,
             facts=description.facts,
             repeats_effect=repeats,
+            egress=spec.egress,
+            environment=spec.environment,
+            compensates=action.compensates,
         ),
         provenance=ProvenanceFacts(
             lowest_trust=lowest,

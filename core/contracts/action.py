@@ -77,10 +77,55 @@ class PathFact(Frozen):
     symlink: bool
 
 
+class AddressClass(StrEnum):
+    """What a host is, read from its text alone; a name is resolved by whoever connects."""
+
+    NAME = "name"
+    PUBLIC = "public"
+    PRIVATE = "private"
+    LOOPBACK = "loopback"
+    LINK_LOCAL = "link_local"
+    RESERVED = "reserved"
+
+
+class UrlFact(Frozen):
+    """A URL argument, parsed by the harness; policies match these parts, never raw strings.
+
+    Attributes:
+        param: the argument that held it, or empty where the capability declares the address.
+        scheme: lower case.
+        host: lower case, IDNA, without a trailing dot; an address in its canonical form, an IPv4
+            address inside an IPv6 one taken out.
+        has_userinfo: whether something stands before an @, as in https://good.example@evil.example.
+    """
+
+    param: str = ""
+    scheme: str
+    host: str
+    port: int = Field(ge=0, le=65_535)
+    has_userinfo: bool = False
+    address: AddressClass = AddressClass.NAME
+    method: str = ""
+
+
 class Facts(Frozen):
-    """What the harness derived from the arguments before the policy sees them."""
+    """What the harness derived from the arguments before the policy sees them.
+
+    Attributes:
+        amount_minor, currency: money in the currency's smallest unit, and its ISO code.
+        argv: the words of a command, never a line of a shell.
+        rows, tables: how many rows of which tables a change of a database would touch.
+        secret_hits: how many things in the arguments look like credentials.
+    """
 
     paths: list[PathFact] = Field(default_factory=list[PathFact])
+    urls: list[UrlFact] = Field(default_factory=list[UrlFact])
+    amount_minor: int | None = None
+    currency: str | None = None
+    argv: list[str] = Field(default_factory=list[str])
+    rows: int | None = Field(default=None, ge=0)
+    tables: list[str] = Field(default_factory=list[str])
+    secret_hits: int = Field(default=0, ge=0)
     bytes: int = Field(default=0, ge=0)
 
 

@@ -35,32 +35,50 @@ class Reserved(StrEnum):
     CONSTRAINT_UNAVAILABLE = "constraint_unavailable"
     CONSTRAINTS_CHANGED = "constraints_changed"
     PREVIEW_UNAVAILABLE = "preview_unavailable"
+    REVOKED = "revoked"
 
 
 class TaskFacts(Frozen):
-    """The task as policies see it."""
+    """The task as policies see it.
+
+    Attributes:
+        stage: the stage that the contract is in, for stage gates.
+        plan_mode: only looking and planning is wanted; nothing may change.
+    """
 
     task_id: str
     risk: Risk
     contract_version: str
     capabilities: list[str]
     requested_by: str
+    stage: str = "execute"
+    plan_mode: bool = False
 
 
 class AttemptFacts(Frozen):
-    """The attempt as policies see it. `turn` counts from 1."""
+    """The attempt as policies see it. `turn` counts from 1.
+
+    Attributes:
+        prior_denials: calls of this attempt that were denied or rejected so far.
+    """
 
     attempt_id: str
     number: int
     turn: int
+    prior_denials: int = Field(default=0, ge=0)
 
 
 class ActorFacts(Frozen):
-    """Who acts: the person behind it, the agent with its version, and the running harness."""
+    """Who acts: the person behind it, the agent with its version, and the running harness.
+
+    Attributes:
+        roles: the roles that the contract gives to the person behind it.
+    """
 
     user: str
     agent: str
     runtime: str
+    roles: list[str] = Field(default_factory=list[str])
 
 
 class ActionFacts(Frozen):
@@ -69,6 +87,9 @@ class ActionFacts(Frozen):
     Attributes:
         resource_version: the version of the resource right now.
         repeats_effect: an equal action of this task has a committed or unknown effect already.
+        egress: whether the capability sends what it is given to the outside.
+        environment: where it acts, for example production; None where nobody said.
+        compensates: the effect that it would undo.
     """
 
     action_id: str
@@ -81,13 +102,22 @@ class ActionFacts(Frozen):
     reversible: bool
     facts: Facts
     repeats_effect: bool = False
+    egress: bool = False
+    environment: str | None = None
+    compensates: str | None = None
 
 
 class ProvenanceFacts(Frozen):
-    """What stood in the model's context when it proposed."""
+    """What stood in the model's context when it proposed.
+
+    Attributes:
+        untrusted: whether text from outside was among it.
+        private: whether the attempt has read private data; once read, it may turn up anywhere.
+    """
 
     lowest_trust: Trust
     untrusted: bool
+    private: bool = False
 
 
 class ApprovalFacts(Frozen):
@@ -103,6 +133,8 @@ class DecisionInput(Frozen):
 
     Attributes:
         phase: `propose` when the action is first judged, `dispatch` right before it runs.
+        revocations, grants: what people took back and gave since, each as kind:value, for example
+            capability:payments.charge or user:alice; the newest word on each counts.
         now_ms: the harness's clock, milliseconds since 1970, so that no policy needs its own.
     """
 
@@ -117,6 +149,7 @@ class DecisionInput(Frozen):
     budget: dict[str, int]
     approvals: list[ApprovalFacts] = Field(default_factory=list[ApprovalFacts])
     revocations: list[str] = Field(default_factory=list[str])
+    grants: list[str] = Field(default_factory=list[str])
     now_ms: int = Field(ge=0)
 
 

@@ -97,6 +97,8 @@ class TaskContract(Frozen):
     tenant: Name = "local"
     requested_by: Name = "local"
     risk: Risk = Risk.LOW
+    stage: Name = "execute"
+    plan_mode: bool = False
     model: str | None = Field(default=None, min_length=1, max_length=512)
     workspace: WorkspaceSpec | None = None
     policy: str | None = Field(default=None, min_length=1, max_length=4096)

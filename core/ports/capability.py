@@ -48,6 +48,9 @@ class CapabilitySpec(Frozen):
         max_key_length: the longest key that the target takes, in characters.
         verifies: whether `verify` reads the real system back after a receipt.
         independent: whether it may run although an earlier effect of the turn is not settled.
+        private: whether what it reads is private data, which must not leave afterwards.
+        egress: whether it sends what it is given to somebody outside.
+        environment: where it acts, for example production.
         compensates: the capability whose effects it undoes. Its argument `effect_id` names one.
         timeout_s: the longest that one call to the target may take; then a read has failed, and
             what became of a write is unknown.
@@ -66,6 +69,9 @@ class CapabilitySpec(Frozen):
     max_key_length: int = Field(default=255, ge=1)
     verifies: bool = False
     independent: bool = False
+    private: bool = False
+    egress: bool = False
+    environment: str | None = None
     compensates: str | None = None
     timeout_s: float = Field(default=60.0, gt=0)
     retry: RetryPolicy = RetryPolicy()

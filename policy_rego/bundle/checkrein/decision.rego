@@ -163,6 +163,8 @@ reserved_codes := {
 	"policy_timeout",
 	"policy_unavailable",
 	"policy_undefined",
+	"preview_unavailable",
+	"revoked",
 }
 
 is_code(code) if {
