@@ -105,12 +105,12 @@ class RowCapability:
         return Description(resource=self._named(row.key), resource_version=row.version)
 
     async def version(self, resource: str) -> str:
-        """The row's version now; `absent` where there is none.
+        """The row's version while no swap is on its way; `absent` where there is none.
 
         Raises:
-            CapabilityError: the table cannot be read.
+            CapabilityError: the table cannot be read, or somebody holds the row.
         """
-        row = await self.look(resource.removeprefix(self._named("")), {})
+        row = await self.look(resource.removeprefix(self._named("")), {}, lock=True)
         return ABSENT if row is None else row.version
 
     async def read(self, args: dict[str, Any], constraints: dict[str, Any]) -> ReadResult:
@@ -149,7 +149,7 @@ class RowCapability:
             no_change=same,
         )
 
-    async def look(self, key: str, changes: dict[str, Any]) -> Row | None:
+    async def look(self, key: str, changes: dict[str, Any], *, lock: bool = False) -> Row | None:
         op = f"{self._spec.name}.read"
         if not 0 < len(key) <= MAX_KEY or "\x00" in key:
             message = f"The key is no text of 1 to {MAX_KEY} characters."
@@ -161,7 +161,7 @@ class RowCapability:
             ):
                 transaction = OwnTransaction(connection)
                 await pinned(transaction)
-                return await self.table.row(transaction, key, changes)
+                return await self.table.row(transaction, key, changes, lock=lock)
         except TimeoutError as error:
             raise self.too_slow(op) from error
 

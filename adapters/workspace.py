@@ -135,6 +135,15 @@ class FolderWorkspace:
         """
         return await asyncio.to_thread(self.version_now, path)
 
+    async def settled_version(self, path: str) -> str:
+        """The version as `locate_now` gives it, read while nobody swaps anything.
+
+        Raises:
+            CapabilityError: workspace_busy, another process holds the workspace's lock.
+        """
+        async with folder_lock(self._home, self.files.root, wait_s=self._lock_wait_s):
+            return (await asyncio.to_thread(self.locate_now, "path", path)).version
+
     def version_now(self, path: str) -> str:
         """`version`, blocking."""
         op = "workspace.version"

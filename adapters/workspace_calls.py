@@ -126,9 +126,12 @@ class FileCapability:
         )
 
     async def version(self, resource: str) -> str:
-        """The version now, as `describe` gives it."""
-        path = resource.removeprefix("file:")
-        return (await asyncio.to_thread(self._workspace.locate_now, "path", path)).version
+        """The version while no swap is on its way.
+
+        Raises:
+            CapabilityError: workspace_busy, another process holds the workspace's lock.
+        """
+        return await self._workspace.settled_version(resource.removeprefix("file:"))
 
     async def read(self, args: dict[str, Any], constraints: dict[str, Any]) -> ReadResult:
         """Not on offer unless overridden."""

@@ -95,12 +95,13 @@ class FileWrite(FileCapability):
 
     async def lookup(self, effect: Effect) -> Outcome | None:
         """COMMITTED where the file is at the effect's to-version; else nothing is proven."""
-        if not effect.to_version or await self.version(effect.resource) != effect.to_version:
+        path = effect.resource.removeprefix("file:")
+        if not effect.to_version or await self._workspace.version(path) != effect.to_version:
             return None
         return Outcome(
             status=EffectStatus.COMMITTED,
             version=effect.to_version,
-            result={"path": effect.resource.removeprefix("file:")},
+            result={"path": path},
         )
 
 

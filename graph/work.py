@@ -218,9 +218,13 @@ class Work:
 async def _entry(
     graph: Graph, config: RunnableConfig, attempt_id: str, resumed: bool
 ) -> GraphState | Command[str]:
-    """Answer the pending interrupt by its id, or enter at START where there is none to answer."""
+    """Answer the pending interrupt by its id, or enter at START where there is none to answer.
+
+    Where anything else is pending beside it, somebody has tampered with the thread: entering anew
+    leaves all of that behind, and the nodes find their place in the database.
+    """
     if resumed:
         snapshot = await graph.aget_state(config)
-        if len(snapshot.interrupts) == 1:
+        if len(snapshot.interrupts) == len(snapshot.tasks) == 1:
             return Command(resume={snapshot.interrupts[0].id: "look in the database"})
     return {"attempt_id": attempt_id}

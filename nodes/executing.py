@@ -73,7 +73,8 @@ async def executed(run: Run, state: ActionState, ready: Ready, permit: Permit) -
     """Send, and write the receipt; a doubt is a doubt."""
     if ready.capability.spec.guarantee is Guarantee.SAME_TRANSACTION:
         return await _applied(run, state, ready, permit)
-    sent = await send(run, state, ready.capability, ready.prepared, permit)
+    doubt = _doubt() if ready.resent else None
+    sent = await send(run, state, ready.capability, ready.prepared, permit, doubt)
     sent = sent._replace(outcome=shown(sent.outcome))
     await run.reach("before_receipt")
     if sent.outcome.status is EffectStatus.UNKNOWN_EFFECT:
@@ -86,6 +87,15 @@ async def _received(run: Run, state: ActionState, ready: Ready, permit: Permit, 
     await run.record(*receipt(state, permit.effect_id, sent, closes=_closes(ready, sent.outcome)))
     await run.reach("after_receipt")
     return await _read_back(run, state, ready, permit, sent.outcome)
+
+
+def _doubt() -> Outcome:
+    """What is known of the send of a former owner, who may be frozen in the middle of it."""
+    return Outcome(
+        status=EffectStatus.UNKNOWN_EFFECT,
+        error_type="sent_before",
+        message="it was sent before, and the target did not say what became of that",
+    )
 
 
 def _closes(ready: Ready, outcome: Outcome) -> bool:

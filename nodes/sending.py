@@ -38,9 +38,17 @@ class _Try(NamedTuple):
 
 
 async def send(
-    run: Run, state: ActionState, capability: Capability, prepared: Prepared, permit: Permit
+    run: Run,
+    state: ActionState,
+    capability: Capability,
+    prepared: Prepared,
+    permit: Permit,
+    doubt: Outcome | None = None,
 ) -> Sent:
     """Send, and repeat by the declared policy; each repeat is durable before it leaves.
+
+    `doubt`: an earlier send of this effect whose fate is not known. Once there is one, a later no
+    says nothing about it, since targets check much before they look at the key: it stays in doubt.
 
     Repeated are errors that state to be without effect, and, where the guarantee makes it
     harmless, answers that got lost. A repeat needs a call of the budget, and ends with a cancel.
@@ -53,6 +61,10 @@ async def send(
     began = asyncio.get_running_loop().time()
     for n in range(1, policy.tries + 1):
         tried = await _tried(run, capability, prepared, permit)
+        if tried.outcome.status is EffectStatus.UNKNOWN_EFFECT:
+            doubt = tried.outcome
+        elif doubt is not None and tried.outcome.status is not EffectStatus.COMMITTED:
+            tried = tried._replace(outcome=doubt)
         pause = policy.pause(n)
         left = began + policy.window_s - asyncio.get_running_loop().time()
         if not tried.repeatable or n == policy.tries or pause > left:
@@ -98,12 +110,12 @@ async def _tried(run: Run, capability: Capability, prepared: Prepared, permit: P
     if not isinstance(said, Failed):
         return _Try(said, harmless and said.status is EffectStatus.UNKNOWN_EFFECT)
     if said.error is None:
-        unclear = Outcome(
+        silence = Outcome(
             status=EffectStatus.UNKNOWN_EFFECT,
             error_type=said.kind,
             message="the call ended without an answer",
         )
-        return _Try(unclear, harmless)
+        return _Try(silence, harmless)
     if said.kind == "not_owner":
         raise _taken_over() from said.error
     repeatable = said.error.retryable and (harmless or not said.error.effect_possible)

@@ -180,7 +180,12 @@ class Capability(Protocol):
         ...
 
     async def version(self, resource: str) -> str:
-        """Read the object's version now; `absent` where it does not exist."""
+        """Read the object's version now; `absent` where it does not exist.
+
+        For compare_and_set it is read under the lock of the swap, so that no swap of a former owner
+        is on its way while it is read; what is read then proves whether one happened. Raises where
+        the lock cannot be had.
+        """
         ...
 
     async def lookup(self, effect: Effect) -> Outcome | None:

@@ -12,9 +12,12 @@ PLACES = (
     "after_decisions",
     "after_checkpoint",
     "after_publishing",
+    "after_grant",
     "before_executing",
     "after_executing",
+    "before_resend",
     "after_file_write",
+    "after_target",
     "before_receipt",
     "after_receipt",
     "between_actions",
@@ -24,7 +27,14 @@ PLACES = (
     "in_cancel",
     "in_recover",
 )
-"""Every place, in the order in which a run passes them."""
+"""Every place, in the order in which a run passes them.
+
+`after_grant` and `after_target` are passed only by the processes of the crash table: whoever
+approves is no part of a run, and a target is not ours.
+"""
+
+FREEZE = "freeze"
+"""The word that stops the process (SIGSTOP) in place of ending it."""
 
 
 class NoFailpoints:
@@ -36,32 +46,39 @@ class NoFailpoints:
 
 @dataclass
 class KillAt:
-    """Ends this process with SIGKILL when a place is reached for the `left`-th time."""
+    """Ends this process with SIGKILL when a place is reached for the `left`-th time.
+
+    Attributes:
+        sent: SIGSTOP freezes it instead, for whoever wakes it.
+    """
 
     place: str
     left: int = 1
+    sent: signal.Signals = signal.SIGKILL
 
     async def reach(self, place: str) -> None:
         """See the port."""
         if place == self.place:
             self.left -= 1
             if self.left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(os.getpid(), self.sent)
 
 
 def from_text(text: str | None) -> NoFailpoints | KillAt:
-    """Read `PLACE` or `PLACE:N`; None is no failpoint.
+    """Read `PLACE`, `PLACE:N` or `PLACE:N:freeze`; None is no failpoint.
 
     Raises:
         InputError: no such place, or N is no positive number.
     """
     if not text:
         return NoFailpoints()
-    place, _, count = text.partition(":")
-    if place not in PLACES or not (count or "1").isdigit() or count == "0":
+    place, _, rest = text.partition(":")
+    count, colon, word = rest.partition(":")
+    counted = (count or "1").isdigit() and count != "0"
+    if place not in PLACES or not counted or word != (FREEZE if colon else ""):
         raise InputError(
             f"CHECKREIN_FAILPOINT={text} names no place. It is PLACE or PLACE:N, with PLACE one of "
             f"{', '.join(PLACES)}.",
             op="failpoints.from_text",
         )
-    return KillAt(place, int(count or "1"))
+    return KillAt(place, int(count or "1"), signal.SIGSTOP if word else signal.SIGKILL)

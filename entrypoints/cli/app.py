@@ -13,6 +13,7 @@ from checkrein import __version__
 from checkrein.entrypoints.cli import (
     attempts,
     conformance,
+    crashtest,
     database,
     doctor,
     drawing,
@@ -68,6 +69,7 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     people.cancel,
     effects.effects,
     effects.reconcile,
+    crashtest.crashtest,
     doctor.doctor,
     drawing.graph,
     demo,
