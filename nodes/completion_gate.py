@@ -117,8 +117,19 @@ async def _judged(run: Run, sealed: str) -> list[CheckResult]:
 
 @asynccontextmanager
 async def _scratch() -> AsyncGenerator[Path]:
-    """A folder for one check, made and removed off the event loop."""
-    made = await asyncio.to_thread(tempfile.TemporaryDirectory, prefix="checkrein-verify-")
+    """A folder for one check, made and removed off the event loop.
+
+    Raises:
+        EnvironmentFault: the machine has no room for one.
+    """
+    try:
+        made = await asyncio.to_thread(tempfile.TemporaryDirectory, prefix="checkrein-verify-")
+    except OSError as error:
+        raise EnvironmentFault(
+            f"There is no temporary folder to verify in: {error}. Make room, or set TMPDIR.",
+            op="gate.scratch",
+            code="no_temporary_folder",
+        ) from error
     try:
         yield Path(made.name)
     finally:

@@ -1,7 +1,7 @@
 """The test that matters most: SIGKILL at each durable boundary, recovery in another process.
 
 Each run reads one file, writes it behind an approval, and is killed at a named place. The crash
-table (`make crash`) does so for every kind of target and every durability; this is its file, quickly.
+table (`make crash`) does so for every kind of target and every durability.
 """
 
 import asyncio

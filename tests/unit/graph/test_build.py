@@ -182,3 +182,15 @@ async def test_an_interrupt_passes_through_the_step_and_the_node_runs_again(
     assert await paused(graph, config) == ()
     assert rings == ["a", "a"]
     assert asked[3:] == ["policy", "commit_effect", "compile_context"]
+
+
+def test_langgraph_repeats_caches_and_cuts_off_nothing() -> None:
+    """Protects effects: a node that LangGraph ran again by itself, or cut off in the middle, would
+    send outside of the ledger's rules. Retries are the ledger's."""
+    graph = compiled()
+    for name in SEVEN:
+        node = graph.nodes[name]
+        assert (node.retry_policy, node.cache_policy, node.timeout) == (None, None, None), name
+    assert not graph.retry_policy
+    assert graph.cache_policy is None
+    assert graph.step_timeout is None
