@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
+from checkrein.adapters.http_limits import ENFORCED
 from checkrein.contracts.action import Guarantee, Lookup, SideEffect
 from checkrein.contracts.context import Trust
 from checkrein.contracts.task import CapabilityName
@@ -16,6 +17,9 @@ from checkrein.ports.capability import CapabilitySpec, RetryPolicy
 
 OfArgs = Callable[[dict[str, Any]], str]
 """Derives a text from the arguments: deterministic, without touching the world."""
+
+OfMoney = Callable[[dict[str, Any]], tuple[int, str]]
+"""The amount in the currency's smallest unit, and the currency, of the arguments."""
 
 Headers = Callable[[], Awaitable[Mapping[str, str]]]
 """Gives the headers of one request, secrets included: asked anew each time, never kept."""
@@ -66,6 +70,9 @@ class HttpDeclaration:
         without_effect: statuses by which the service states that nothing happened.
         headers: further headers of each request, as `Authorization`.
         preview: a sentence for people, shown above the request.
+        money: the amount in the currency's smallest unit, and the currency, of a call.
+        egress: whether it sends what it is given to somebody outside.
+        environment: where the service stands, for example production.
         verify_fields: what must read the same as in the receipt.
     """
 
@@ -94,6 +101,9 @@ class HttpDeclaration:
     headers: Headers | None = None
     preview: OfArgs | None = None
     verify_fields: tuple[str, ...] = ()
+    money: OfMoney | None = None
+    egress: bool = True
+    environment: str | None = None
     compensates: str | None = None
     independent: bool = False
     retry: RetryPolicy = RetryPolicy()
@@ -173,7 +183,10 @@ class HttpDeclaration:
             max_key_length=self.max_key_length,
             verifies=self.verify_path is not None,
             independent=self.independent,
+            egress=self.egress,
+            environment=self.environment,
             compensates=self.compensates,
+            enforces=ENFORCED,
             timeout_s=self.timeout_s,
             retry=self.retry,
             trust=self.trust,

@@ -15,6 +15,7 @@ from urllib.parse import quote, urlencode
 import httpx
 
 from checkrein.adapters import http_answers
+from checkrein.adapters.addresses import url_fact
 from checkrein.adapters.http_answers import record_of
 from checkrein.adapters.http_client import Answer, HttpClient, Lost
 from checkrein.adapters.http_declaration import (
@@ -23,7 +24,8 @@ from checkrein.adapters.http_declaration import (
     OfArgs,
 )
 from checkrein.adapters.http_headers import fresh_headers
-from checkrein.contracts.action import Guarantee, Lookup
+from checkrein.adapters.http_limits import enforce
+from checkrein.contracts.action import Facts, Guarantee, Lookup
 from checkrein.contracts.codec import canonical, json_object, visible
 from checkrein.contracts.effect import Effect, Outcome
 from checkrein.errors import CapabilityError, InputError
@@ -78,12 +80,12 @@ class HttpTarget:
         return action_id if key is None else self._derived("key", key, args)
 
     async def describe(self, args: dict[str, Any]) -> Description:
-        """Name the object by the declared `resource`. Asks nobody.
+        """Name the object by the declared `resource`, and say where what would go. Asks nobody.
 
         Raises:
-            CapabilityError: the declared function failed (code resource_failed).
+            CapabilityError: a declared function failed (code resource_failed, money_failed).
         """
-        return Description(resource=self._named(args), resource_version="")
+        return Description(resource=self._named(args), resource_version="", facts=self._facts(args))
 
     async def read(self, args: dict[str, Any], constraints: dict[str, Any]) -> ReadResult:
         """Not on offer."""
@@ -122,7 +124,9 @@ class HttpTarget:
         """
         op = f"{self._spec.name}.send"
         self._check(permit, op)
-        body = json_object(prepared.plan, op=op) | {OPERATION_HASH: permit.operation_hash}
+        args = json_object(prepared.plan, op=op)
+        enforce(permit.constraints, self._facts(args), len(prepared.plan), op=op)
+        body = args | {OPERATION_HASH: permit.operation_hash}
         if self._declared.reference is not None:
             body[self._declared.reference] = permit.effect_id
         headers, secrets = await fresh_headers(self._declared, op)
@@ -186,13 +190,6 @@ class HttpTarget:
         )
 
     def _check(self, permit: Permit, op: str) -> None:
-        if permit.constraints:
-            raise CapabilityError(
-                f"The limit {sorted(permit.constraints)[0]} cannot be enforced on "
-                f"{self._spec.name}.",
-                op=op,
-                code="constraint_unavailable",
-            )
         if len(permit.effect_id) > self._spec.max_key_length:
             raise CapabilityError(
                 f"The key has {len(permit.effect_id)} characters; the target takes "
@@ -200,6 +197,19 @@ class HttpTarget:
                 op=op,
                 code="key_too_long",
             )
+
+    def _facts(self, args: dict[str, Any]) -> Facts:
+        op = f"{self._spec.name}.facts"
+        declared = self._declared
+        url = url_fact(declared.url(declared.path), method="POST", op=op)
+        amount, currency = None, None
+        if declared.money is not None:
+            try:
+                amount, currency = declared.money(dict(args))
+            except Exception as error:
+                message = f"The money of {self._spec.name} failed: {type(error).__name__}."
+                raise CapabilityError(message, op=op, code="money_failed") from error
+        return Facts(urls=[url], amount_minor=amount, currency=currency, bytes=len(canonical(args)))
 
     def _named(self, args: dict[str, Any]) -> str:
         return self._derived("resource", self._declared.resource, args)

@@ -70,6 +70,7 @@ def payments(
             parameters=_CHARGE,
             resource=lambda args: f"account:{args['to']}",
             preview=_charge_preview,
+            money=lambda args: (int(args["amount"]), str(args["currency"])),
             record="payment",
             verify_path=f"/{namespace}/payments/{{id}}" if verified else None,
             verify_fields=("amount", "currency", "to") if verified else (),

@@ -9,13 +9,16 @@ from pydantic import Field
 from checkrein.adapters.sql_row import ABSENT, Row, RowStatements, pinned, plan_of, read_plan
 from checkrein.adapters.sql_session import OwnTransaction, connected
 from checkrein.adapters.workspace_calls import closed_object
-from checkrein.contracts.action import Guarantee, Lookup, SideEffect
+from checkrein.contracts.action import Facts, Guarantee, Lookup, SideEffect
 from checkrein.contracts.codec import Frozen, canonical, digest, visible
 from checkrein.contracts.context import Trust
 from checkrein.contracts.effect import EffectStatus, Outcome
 from checkrein.errors import CapabilityError
 from checkrein.ports.capability import CapabilitySpec, Description, Prepared, ReadResult
 from checkrein.ports.transaction import Transaction
+
+ENFORCED = frozenset({"max_rows"})
+"""Limits that a row target enforces: it changes one row, or none."""
 
 MAX_CHANGES = 64 * 1024
 """Most bytes of the values that one call sets."""
@@ -80,6 +83,7 @@ class RowCapability:
             guarantee=self._guarantee,
             lookup=self._lookup,
             independent=declared.independent,
+            enforces=ENFORCED,
             timeout_s=declared.timeout_s,
             trust=declared.trust,
         )
@@ -101,8 +105,17 @@ class RowCapability:
         """
         row = await self.look(str(args["key"]), {})
         if row is None:
-            return Description(resource=self._named(str(args["key"])), resource_version=ABSENT)
-        return Description(resource=self._named(row.key), resource_version=row.version)
+            return Description(
+                resource=self._named(str(args["key"])),
+                resource_version=ABSENT,
+                facts=self._facts(args),
+            )
+        return Description(
+            resource=self._named(row.key), resource_version=row.version, facts=self._facts(args)
+        )
+
+    def _facts(self, args: dict[str, Any]) -> Facts:
+        return Facts(rows=1, tables=[self.declared.table], bytes=len(canonical(args)))
 
     async def version(self, resource: str) -> str:
         """The row's version while no swap is on its way; `absent` where there is none.
@@ -182,11 +195,18 @@ class RowCapability:
         return CapabilityError(f"{self._spec.name} does not {verb}.", op=op, code="not_supported")
 
     def unlimited(self, constraints: dict[str, Any], op: str) -> None:
-        if constraints:
+        unknown = sorted(set(constraints) - ENFORCED)
+        if unknown:
             raise CapabilityError(
-                f"The limit {sorted(constraints)[0]} cannot be enforced on {self._spec.name}.",
+                f"The limit {unknown[0]} cannot be enforced on {self._spec.name}.",
                 op=op,
                 code="constraint_unavailable",
+            )
+        if constraints.get("max_rows", 1) < 1:
+            raise CapabilityError(
+                f"The policy permits no row of {self.declared.table} to change.",
+                op=op,
+                code="constraint_violated",
             )
 
     async def swapped(self, transaction: Transaction, prepared: Prepared) -> Outcome | None:

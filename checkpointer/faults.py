@@ -25,6 +25,7 @@ _KINDS: dict[str, tuple[type[CheckreinError], str]] = {
     "CR007": (ConflictError, "key_bound"),
     "CR008": (ConflictError, "attempt_ended"),
     "CR009": (ConflictError, "not_permitted"),
+    "CR010": (ConflictError, "revoked"),
 }
 
 

@@ -25,6 +25,7 @@ from checkrein.ports.records import (
     EffectRecord,
     Position,
     TurnRecord,
+    Word,
 )
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
@@ -135,6 +136,10 @@ class PostgresRecords:
                 code="unknown_effect",
             )
         return EffectRecord.model_validate(rows[0])
+
+    async def authority(self, tenant: str | None = None) -> list[Word]:
+        """See the port."""
+        return [Word.model_validate(row) for row in await self._rows("authority", tenant=tenant)]
 
     async def repeats(self, attempt_id: str, action: Action) -> bool:
         """See the port."""

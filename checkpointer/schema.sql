@@ -57,6 +57,8 @@ CREATE TABLE checkrein.attempts (
     verification json,
     idle_turns integer DEFAULT 0 NOT NULL,
     denied_turns integer DEFAULT 0 NOT NULL,
+    denials integer DEFAULT 0 NOT NULL,
+    private_seen boolean DEFAULT false NOT NULL,
     pause_requested boolean DEFAULT false NOT NULL,
     cancel_reason text,
     exhausted text,
@@ -72,6 +74,22 @@ CREATE TABLE checkrein.attempts (
     CONSTRAINT attempts_number_check CHECK ((number > 0)),
     CONSTRAINT attempts_task_id_number_key UNIQUE (task_id, number)
 );
+
+CREATE TABLE checkrein.authority (
+    tenant text NOT NULL,
+    n bigint NOT NULL,
+    kind text NOT NULL,
+    value text NOT NULL,
+    granted boolean NOT NULL,
+    said_by text NOT NULL,
+    reason text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT authority_pkey PRIMARY KEY (n),
+    CONSTRAINT authority_kind_check CHECK ((kind = ANY (ARRAY['user'::text, 'agent'::text, 'capability'::text, 'resource'::text, 'grant'::text]))),
+    CONSTRAINT authority_value_check CHECK (((length(value) >= 1) AND (length(value) <= 1024)))
+);
+
+CREATE INDEX authority_newest ON checkrein.authority USING btree (tenant, kind, value, n DESC);
 
 CREATE TABLE checkrein.blobs (
     tenant text NOT NULL,
@@ -398,6 +416,29 @@ BEGIN
     RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.check_not_revoked(a checkrein.attempts, of_action text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    found text;
+BEGIN
+    IF NOT EXISTS (SELECT FROM checkrein.authority WHERE tenant = a.tenant) THEN
+        RETURN;
+    END IF;
+    SELECT s.kind || ':' || s.value INTO found
+    FROM checkrein.actions x
+    CROSS JOIN LATERAL (VALUES ('user', a.contract ->> 'requested_by'),
+        ('agent', a.body ->> 'model'), ('capability', regexp_replace(x.type, '@[^@]*$', '')),
+        ('resource', x.resource)) AS s(kind, value)
+    JOIN LATERAL (SELECT granted FROM checkrein.authority w WHERE w.tenant = a.tenant
+                  AND w.kind = s.kind AND w.value = s.value ORDER BY n DESC LIMIT 1) AS w ON true
+    WHERE x.action_id = of_action AND NOT w.granted LIMIT 1;
+    IF found IS NOT NULL THEN
+        PERFORM checkrein.refuse('CR010', format('%s is revoked', found), found);
+    END IF;
+END $function$;
+
 CREATE OR REPLACE FUNCTION checkrein.close_turn(a checkrein.attempts, n integer, at_seq bigint)
  RETURNS void
  LANGUAGE plpgsql
@@ -489,6 +530,17 @@ AS $function$
         ELSE least(checkrein.now(), a.lease_until) - a.lease_seen END))::bigint
 $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.live_authority(of_tenant text, of_verdict boolean)
+ RETURNS json
+ LANGUAGE sql
+ STABLE
+AS $function$
+    SELECT coalesce(json_agg(kind || ':' || value ORDER BY kind, value), '[]')
+    FROM (SELECT DISTINCT ON (kind, value) kind, value, granted FROM checkrein.authority
+          WHERE tenant = of_tenant ORDER BY kind, value, n DESC) AS newest
+    WHERE granted = of_verdict
+$function$;
+
 CREATE OR REPLACE FUNCTION checkrein.lock_key(of_attempt text)
  RETURNS bigint
  LANGUAGE sql
@@ -508,6 +560,7 @@ BEGIN
     ELSIF sent_under <> a.lease_fence THEN
         PERFORM checkrein.refuse('CR001', format('fence %s does not own the attempt', sent_under));
     END IF;
+    PERFORM checkrein.check_not_revoked(a, p ->> 'action_id');
     PERFORM checkrein.step_effect(a, p, 'executing');
     UPDATE checkrein.effects SET fence = sent_under, pending = false,
         from_version = p ->> 'from_version', to_version = p ->> 'to_version'
@@ -819,6 +872,12 @@ BEGIN
                 WHEN outcome = 'denied' THEN 'denied'
                 ELSE 'not_applicable' END
             END, at_seq);
+        IF outcome IN ('denied', 'rejected') THEN
+            UPDATE checkrein.attempts SET denials = denials + 1 WHERE attempt_id = a.attempt_id;
+        END IF;
+        IF o ->> 'private' = 'true' AND NOT a.private_seen THEN
+            UPDATE checkrein.attempts SET private_seen = true WHERE attempt_id = a.attempt_id;
+        END IF;
         UPDATE checkrein.turns SET open_calls = open_calls - 1,
             refused = refused + (outcome IN ('denied', 'rejected'))::integer
         WHERE attempt_id = a.attempt_id AND turn = n RETURNING open_calls INTO left_open;
@@ -887,7 +946,8 @@ AS $function$
         'exhausted', a.exhausted,
         'detail', a.detail, 'sealed', a.candidate ->> 'state_digest',
         'verification', a.verification, 'idle_turns', a.idle_turns,
-        'denied_turns', a.denied_turns,
+        'denied_turns', a.denied_turns, 'denials', a.denials, 'private_seen', a.private_seen,
+        'revocations', live_authority(a.tenant, false), 'grants', live_authority(a.tenant, true),
         'lease_alive', a.lease_owner IS NOT NULL AND a.lease_until > checkrein.now(),
         'turn', CASE WHEN t.turn IS NOT NULL THEN json_build_object('turn', t.turn,
             'status', t.status, 'raw_ref', t.raw_ref, 'manifest_ref', t.manifest_ref,
@@ -977,6 +1037,7 @@ BEGIN
     IF a.cancel_reason IS NOT NULL THEN
         PERFORM checkrein.refuse('CR003', 'the attempt is being cancelled');
     END IF;
+    PERFORM checkrein.check_not_revoked(a, p ->> 'action_id');
     PERFORM checkrein.step_effect(a, p, 'retried');
     IF NOT EXISTS (SELECT FROM checkrein.effects WHERE effect_id = id
                    AND fence = (p ->> 'fence')::bigint AND fence = a.lease_fence) THEN
@@ -1006,6 +1067,16 @@ AS $function$
         state_version = c.state_version + 1, event_offset = excluded.event_offset,
         pending_effect_ids = excluded.pending_effect_ids,
         context_projection_ref = excluded.context_projection_ref, saved_at = excluded.saved_at
+$function$;
+
+CREATE OR REPLACE FUNCTION checkrein.say(of_tenant text, of_kind text, of_value text, is_granted boolean, who text, why text)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'checkrein', 'pg_catalog', 'pg_temp'
+AS $function$
+    INSERT INTO authority (tenant, kind, value, granted, said_by, reason, at)
+    VALUES (of_tenant, of_kind, of_value, is_granted, who, why, checkrein.now())
 $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.start(kinds text[], payloads text[])
@@ -1207,6 +1278,7 @@ END $function$;
 GRANT SELECT ON checkrein.actions TO checkrein_app;
 GRANT SELECT ON checkrein.approvals TO checkrein_app;
 GRANT SELECT ON checkrein.attempts TO checkrein_app;
+GRANT SELECT ON checkrein.authority TO checkrein_app;
 GRANT SELECT ON checkrein.blobs TO checkrein_app;
 GRANT SELECT ON checkrein.budgets TO checkrein_app;
 GRANT SELECT ON checkrein.checkpoints TO checkrein_app;
@@ -1229,6 +1301,7 @@ REVOKE ALL ON FUNCTION checkrein.beat(text,bigint,interval) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.beat(text,bigint,interval) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.begin_try(checkrein.attempts,text,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.bind_intent(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.check_not_revoked(checkrein.attempts,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.close_turn(checkrein.attempts,integer,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.effect_json(checkrein.effects) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.effect_json(checkrein.effects) TO checkrein_app;
@@ -1237,6 +1310,7 @@ REVOKE ALL ON FUNCTION checkrein.end_try(text,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.grant_json(checkrein.grants) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.grant_json(checkrein.grants) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.held_seconds(checkrein.attempts) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.live_authority(text,boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.lock_key(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.mark_executing(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.next_status(text,text,text) FROM PUBLIC;
@@ -1262,6 +1336,8 @@ REVOKE ALL ON FUNCTION checkrein.release(text,bigint) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.release(text,bigint) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.retry_effect(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.save_checkpoint(checkrein.attempts,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.say(text,text,text,boolean,text,text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.say(text,text,text,boolean,text,text) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.start(text[],text[]) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.start(text[],text[]) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.step_action(checkrein.attempts,text,text,bigint,text) FROM PUBLIC;

@@ -15,6 +15,7 @@ from checkrein.ports.records import Position
 
 # Arrays in binary: their text form would escape every quote of every payload.
 _APPEND = "SELECT checkrein.append(%s, %s, %b, %b, %b::bytea[], %s) AS p"
+_SAY = "SELECT checkrein.say(%s, %s, %s, %s, %s, %s)"
 _START = "SELECT checkrein.start(%s, %s)"
 _READ = """
 SELECT attempt_id, seq, cause_seq, type, at, payload,
@@ -23,6 +24,11 @@ FROM checkrein.events WHERE attempt_id = %s AND seq > %s ORDER BY seq LIMIT %s
 """
 _BLOB = "SELECT data FROM checkrein.blobs WHERE ref = %s LIMIT 1"
 _CONTRACT = "SELECT contract FROM checkrein.attempts WHERE attempt_id = %s"
+
+KINDS = ("user", "agent", "capability", "resource", "grant")
+"""What a person can take back: who acts, as whom, by what, on what, and an approval."""
+
+MAX_VALUE = 1024
 
 Observer = Callable[[str, Payload], None]
 """Told of each payload after it is durable: for live views. It must not block or raise."""
@@ -87,6 +93,20 @@ class PostgresEventStore:
         if self.observer is not None:
             for payload in payloads:
                 self.observer(attempt_id, payload)
+
+    async def say(
+        self, tenant: str, kind: str, value: str, *, granted: bool, by: str, reason: str
+    ) -> None:
+        """See the port."""
+        if kind not in KINDS or not 0 < len(value) <= MAX_VALUE:
+            raise InputError(
+                f"{kind}:{value[:80]} cannot be revoked or granted. Write KIND:VALUE with KIND one "
+                f"of {', '.join(KINDS)}.",
+                op="store.say",
+                code="unusable_word",
+            )
+        async with translating("store.say"), self._pool.connection() as connection:
+            await connection.execute(_SAY, (tenant, kind, value, granted, by, reason))
 
     async def read(self, attempt_id: str, *, after: int = 0, limit: int = 10_000) -> list[Event]:
         """See the port."""

@@ -25,6 +25,7 @@ from checkrein.adapters.unchanged_verifier import UnchangedVerifier
 from checkrein.adapters.workspace import FolderWorkspace
 from checkrein.adapters.workspace_capabilities import workspace_capabilities
 from checkrein.checkpointer import embedded_server, migrate, pool, server
+from checkrein.checkpointer.decisions import PostgresDecisions
 from checkrein.checkpointer.leases import TTL_S, PostgresLeases
 from checkrein.checkpointer.records import PostgresRecords
 from checkrein.checkpointer.store import Observer, PostgresEventStore
@@ -93,6 +94,7 @@ class Parts:
     front_door: FrontDoor
     events: PostgresEventStore
     records: PostgresRecords
+    decisions: PostgresDecisions
     artifacts: FolderArtifactStore
 
 
@@ -136,7 +138,8 @@ async def composed(
         )
         leases = PostgresLeases(database, lease_ttl_s, observer)
         door = FrontDoor(events, records, leases, opener, saver, settings.durability)
-        yield Parts(settings, database, door, events, records, artifacts)
+        decisions = PostgresDecisions(connections)
+        yield Parts(settings, database, door, events, records, decisions, artifacts)
 
 
 @dataclass(frozen=True)

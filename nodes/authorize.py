@@ -20,6 +20,7 @@ from checkrein.contracts.decision import (
     Verdict,
 )
 from checkrein.contracts.event import PolicyDecided
+from checkrein.nodes.limits import unavailable
 from checkrein.nodes.run import Run
 from checkrein.ports.capability import Description
 from checkrein.ports.records import ActionState, Position
@@ -55,7 +56,7 @@ async def authorize(
     )
     document = _document(run, position, action, description, phase, repeats, state)
     decision = await run.ports.policy.decide(document)
-    decision = _tightened(run, action, decision, repeats)
+    decision = _tightened(run, position, action, decision, repeats)
     bound = operation_hash(action, decision.constraints)
     return Ruling(
         decision=decision,
@@ -92,7 +93,10 @@ def _document(
             plan_mode=contract.plan_mode,
         ),
         attempt=AttemptFacts(
-            attempt_id=attempt.attempt_id, number=attempt.number, turn=action.turn
+            attempt_id=attempt.attempt_id,
+            number=attempt.number,
+            turn=action.turn,
+            prior_denials=position.denials,
         ),
         actor=ActorFacts(
             user=contract.requested_by,
@@ -122,9 +126,12 @@ def _document(
         provenance=ProvenanceFacts(
             lowest_trust=lowest,
             untrusted=TRUST_ORDER.index(lowest) < TRUST_ORDER.index(Trust.WORKSPACE),
+            private=position.private_seen,
         ),
         budget={str(name): line.left for name, line in position.budgets.items()},
         approvals=_held(state),
+        revocations=position.revocations,
+        grants=position.grants,
         now_ms=run.ports.clock.now_ns() // 1_000_000,
     )
 
@@ -144,22 +151,19 @@ def _held(state: ActionState | None) -> list[ApprovalFacts]:
     ]
 
 
-def _tightened(run: Run, action: Action, decision: PolicyDecision, repeats: bool) -> PolicyDecision:
+def _tightened(
+    run: Run, position: Position, action: Action, decision: PolicyDecision, repeats: bool
+) -> PolicyDecision:
     if decision.denies:
         return decision
+    taken_back = _revoked(run, position, action)
+    if taken_back is not None:
+        return _denied(decision, Reserved.REVOKED, f"{taken_back} was revoked")
     spec = run.ports.capabilities[action.capability].spec
-    missing = sorted(set(decision.constraints) - spec.enforces)
+    missing = unavailable(spec, decision.constraints)
     if missing:
-        return decision.model_copy(
-            update={
-                "decision": Verdict.DENY,
-                "reason_code": Reserved.CONSTRAINT_UNAVAILABLE.value,
-                "reasons": [Reserved.CONSTRAINT_UNAVAILABLE.value],
-                "constraints": {},
-                "approval": None,
-                "message": f"{spec.name} cannot enforce {', '.join(missing)}",
-            }
-        )
+        why = f"{spec.name} cannot enforce {', '.join(missing)}"
+        return _denied(decision, Reserved.CONSTRAINT_UNAVAILABLE, why)
     if repeats and decision.decision is not Verdict.REQUIRE_APPROVAL:
         # An equal effect of this task exists already: asked, never silently allowed.
         return decision.model_copy(
@@ -171,3 +175,34 @@ def _tightened(run: Run, action: Action, decision: PolicyDecision, repeats: bool
             }
         )
     return decision
+
+
+def _revoked(run: Run, position: Position, action: Action) -> str | None:
+    """What of this act a person took back: who, as whom, by what, on what, or its approval.
+
+    Newer than any bundle, and so not the bundle's to forget.
+    """
+    if not position.revocations:
+        return None
+    mine = next((s for s in position.actions if s.action.action_id == action.action_id), None)
+    subjects = [
+        f"user:{run.contract.requested_by}",
+        f"agent:{position.attempt.model}",
+        f"capability:{action.capability}",
+        f"resource:{action.resource}",
+        *([f"grant:{mine.approval.approval_id}"] if mine and mine.approval else []),
+    ]
+    return next((subject for subject in subjects if subject in position.revocations), None)
+
+
+def _denied(decision: PolicyDecision, code: Reserved, why: str) -> PolicyDecision:
+    return decision.model_copy(
+        update={
+            "decision": Verdict.DENY,
+            "reason_code": code.value,
+            "reasons": [code.value],
+            "constraints": {},
+            "approval": None,
+            "message": why,
+        }
+    )

@@ -27,13 +27,16 @@ async def called(
     capability: Capability,
     work: Awaitable[T],
     passing: tuple[type[CheckreinError], ...] = (LeaseLostError, StoreError),
+    within_s: float | None = None,
 ) -> T | Failed:
-    """Await a call within the declared time; `passing` errors are the harness's own and go on.
+    """Await a call within the declared time, or `within_s` seconds.
+
+    `passing` errors are the harness's own and go on.
 
     This is the one place in which everything is caught: a capability is foreign code.
     """
     try:
-        async with asyncio.timeout(capability.spec.timeout_s):
+        async with asyncio.timeout(within_s or capability.spec.timeout_s):
             return await work
     except CapabilityError as error:
         return Failed(error.code, error)

@@ -14,6 +14,7 @@ from checkrein.contracts.event import (
 )
 from checkrein.errors import StoreError
 from checkrein.nodes.calling import Failed, called
+from checkrein.nodes.limits import for_capability, time_limit_s
 from checkrein.nodes.run import Run
 from checkrein.nodes.sending import Sent, of_error, send
 from checkrein.nodes.settling import receipt, shown, unknown_then_asked, verified
@@ -75,7 +76,7 @@ async def executed(run: Run, state: ActionState, ready: Ready, permit: Permit) -
         return await _applied(run, state, ready, permit)
     doubt = _doubt() if ready.resent else None
     sent = await send(run, state, ready.capability, ready.prepared, permit, doubt)
-    sent = sent._replace(outcome=shown(sent.outcome))
+    sent = sent._replace(outcome=shown(sent.outcome, permit.constraints))
     await run.reach("before_receipt")
     if sent.outcome.status is EffectStatus.UNKNOWN_EFFECT:
         effect = _bound(run, state, ready.prepared, permit)
@@ -139,7 +140,12 @@ async def _stands(
     """
     assert isinstance(capability, Applies), "checked when the capability was registered"
     try:
-        said = await called(capability, capability.apply(prepared, permit, transaction))
+        handed = permit.model_copy(update={"constraints": for_capability(permit.constraints)})
+        said = await called(
+            capability,
+            capability.apply(prepared, handed, transaction),
+            within_s=time_limit_s(capability.spec, permit.constraints),
+        )
     except StoreError as error:
         if error.retryable:
             raise
@@ -153,7 +159,7 @@ async def _stands(
         raise _NothingStands(nothing if said.error is None else of_error(said.error))
     if said.status is not EffectStatus.COMMITTED:
         raise _NothingStands(said)
-    return shown(said)
+    return shown(said, permit.constraints)
 
 
 class _NothingStands(Exception):  # noqa: N818 - a signal to roll back, no error

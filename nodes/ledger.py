@@ -6,11 +6,14 @@ transaction, since the lease of the attempt is the claim.
 """
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 
 from checkrein.contracts import ids
 from checkrein.contracts.action import Guarantee
 from checkrein.contracts.budget import Budget
 from checkrein.contracts.effect import FINAL, Effect, EffectStatus, Outcome
+from checkrein.contracts.observation import ObservationStatus
 from checkrein.errors import (
     BudgetExceededError,
     CapabilityError,
@@ -18,7 +21,10 @@ from checkrein.errors import (
 )
 from checkrein.nodes import observations
 from checkrein.nodes.asking import ask
+from checkrein.nodes.authorize import Ruling
+from checkrein.nodes.calling import Failed, called
 from checkrein.nodes.executing import Ready, executed, marked
+from checkrein.nodes.limits import DRY_RUN, check_writes
 from checkrein.nodes.perform import checked, not_in_time, out_of_calls
 from checkrein.nodes.receipts import no_change, repeated, taken
 from checkrein.nodes.run import Run
@@ -154,6 +160,11 @@ async def _authorised(run: Run, position: Position, state: ActionState, ready: R
     if effect is not None and ruling.operation_hash != effect.operation_hash:
         why = "its constraints changed after it was sent"
         return await _unclear(run, state, effect, why)
+    limits = ruling.decision.constraints
+    if effect is None:
+        held = await _held_back(run, state, ready, ruling, limits)
+        if held is not None:
+            return held
     permit = Permit(
         effect_id=ids.effect_id(
             run.contract.tenant, state.action.resource, state.action.idempotency_key
@@ -161,7 +172,7 @@ async def _authorised(run: Run, position: Position, state: ActionState, ready: R
         key=state.action.idempotency_key,
         operation_hash=ruling.operation_hash,
         fence=run.lease.fence,
-        constraints=ruling.decision.constraints,
+        constraints=limits,
     )
     await run.reach("before_executing")
     try:
@@ -170,11 +181,36 @@ async def _authorised(run: Run, position: Position, state: ActionState, ready: R
     except BudgetExceededError:
         return await out_of_calls(run, position)
     except ConflictError as error:
-        if error.code in {"cancelled", "key_bound", "approval_does_not_bind"}:
+        if error.code in {"cancelled", "key_bound", "approval_does_not_bind", "revoked"}:
             return "changed"  # somebody was faster; the next look finds what they did
         raise
     await run.reach("after_executing")
     return await executed(run, state, ready, permit)
+
+
+async def _held_back(
+    run: Run, state: ActionState, ready: Ready, ruling: Ruling, limits: Mapping[str, Any]
+) -> str | None:
+    """End a write that the policy permits as a rehearsal or as a read alone; nothing is sent."""
+    action, spec = state.action, ready.capability.spec
+    try:
+        check_writes(spec, limits)
+    except CapabilityError as error:
+        result = observations.failed(action, error)
+    else:
+        if not limits.get(DRY_RUN):
+            return None
+        shown_to_it = await called(ready.capability, ready.capability.prepare(action.args))
+        preview = "" if isinstance(shown_to_it, Failed) else shown_to_it.preview
+        note = {
+            "dry_run": True,
+            "note": "the policy lets this be rehearsed alone; nothing was sent",
+        }
+        result = observations.of_action(
+            action, ObservationStatus.NO_CHANGE, result={**note, "would_do": preview[:4_000]}
+        )
+    await run.record(ruling.event, result, blobs=(ruling.input_text,))
+    return "done"
 
 
 async def _unclear(run: Run, state: ActionState, effect: Effect, why: str) -> str:

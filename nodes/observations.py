@@ -1,7 +1,7 @@
 """Observations, made in one place, so that every call gets exactly one result of one shape."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from checkrein.contracts import ids
 from checkrein.contracts.action import Action
@@ -63,6 +63,7 @@ def of_action(
     version: str = "",
     trust: Trust = Trust.PLATFORM,
     original_ref: str | None = None,
+    private: Literal[True] | None = None,
 ) -> Observed:
     """The one result of one action."""
     return Observed(
@@ -80,6 +81,7 @@ def of_action(
             trust=trust,
             truncated=original_ref is not None,
             original_ref=original_ref,
+            private=private,
         )
     )
 

@@ -21,6 +21,7 @@ from checkrein.contracts.observation import ObservationStatus
 from checkrein.errors import BudgetExceededError, CapabilityError
 from checkrein.nodes import observations
 from checkrein.nodes.authorize import Ruling, authorize
+from checkrein.nodes.limits import REDACT, for_capability, redacted, time_limit_s
 from checkrein.nodes.run import Run
 from checkrein.ports.capability import Capability, Description, ReadResult
 from checkrein.ports.records import ActionState, Position
@@ -88,7 +89,8 @@ async def _read(
     policy = capability.spec.retry
     for n in range(1, policy.tries + 1):
         reading = asyncio.wait_for(
-            capability.read(action.args, constraints), capability.spec.timeout_s
+            capability.read(action.args, for_capability(constraints)),
+            time_limit_s(capability.spec, constraints),
         )
         try:
             return await run.interruptible(reading)
@@ -154,15 +156,19 @@ async def perform_read(run: Run, position: Position, state: ActionState) -> str:
     except CapabilityError as error:
         result = observations.failed(action, error)
     else:
-        if found.original is not None:
-            blobs.append(found.original)
+        limits = ruling.decision.constraints
+        # A whole original would hold what is hidden in the part that is shown.
+        original = None if limits.get(REDACT) else found.original
+        if original is not None:
+            blobs.append(original)
         result = observations.of_action(
             action,
             ObservationStatus.OK,
-            result=found.result,
+            result=redacted(found.result, limits),
             version=found.version,
             trust=found.trust or capability.spec.trust,
-            original_ref=None if found.original is None else digest(found.original),
+            original_ref=None if original is None else digest(original),
+            private=True if capability.spec.private else None,
         )
     one = {Budget.TOOL_CALLS: 1}
     used = (

@@ -14,6 +14,7 @@ from checkrein.errors import (
     LeaseLostError,
 )
 from checkrein.nodes.calling import Failed, called
+from checkrein.nodes.limits import for_capability, time_limit_s
 from checkrein.nodes.run import Run
 from checkrein.nodes.stopping import WorkStopped
 from checkrein.ports.capability import Capability, Permit, Prepared
@@ -106,7 +107,12 @@ async def _scheduled(
 async def _tried(run: Run, capability: Capability, prepared: Prepared, permit: Permit) -> _Try:
     """Send once. Only a definite answer is definite; every other end is UNKNOWN_EFFECT."""
     harmless = capability.spec.guarantee in REPEATABLE
-    said = await called(capability, capability.send(prepared, permit, run.lease.still_owner))
+    handed = permit.model_copy(update={"constraints": for_capability(permit.constraints)})
+    said = await called(
+        capability,
+        capability.send(prepared, handed, run.lease.still_owner),
+        within_s=time_limit_s(capability.spec, permit.constraints),
+    )
     if not isinstance(said, Failed):
         return _Try(said, harmless and said.status is EffectStatus.UNKNOWN_EFFECT)
     if said.error is None:

@@ -1,5 +1,8 @@
 """Writing down what became of an effect: receipts, doubts, waits, and what was found out later."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from checkrein.contracts.action import Lookup
 from checkrein.contracts.budget import Budget
 from checkrein.contracts.effect import Effect, EffectStatus, Outcome, OutcomeSource
@@ -15,6 +18,7 @@ from checkrein.contracts.event import (
 )
 from checkrein.nodes import observations
 from checkrein.nodes.asking import ask, read_back
+from checkrein.nodes.limits import redacted
 from checkrein.nodes.receipts import not_verified, observed, repeated
 from checkrein.nodes.run import Run
 from checkrein.nodes.sending import Sent
@@ -32,11 +36,11 @@ def is_open(state: ActionState) -> bool:
     return effect is not None and ours and effect.status in OPEN
 
 
-def shown(outcome: Outcome) -> Outcome:
-    """An outcome whose texts any store can hold."""
+def shown(outcome: Outcome, constraints: Mapping[str, Any] | None = None) -> Outcome:
+    """An outcome whose texts any store can hold, without what the policy hides."""
     return outcome.model_copy(
         update={
-            "result": observations.shown(outcome.result),
+            "result": observations.shown(redacted(outcome.result, constraints or {})),
             "message": observations.shown(outcome.message),
         }
     )

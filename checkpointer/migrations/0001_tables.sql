@@ -29,6 +29,8 @@ CREATE TABLE attempts (
     verification json,
     idle_turns integer NOT NULL DEFAULT 0,
     denied_turns integer NOT NULL DEFAULT 0,
+    denials integer NOT NULL DEFAULT 0,
+    private_seen boolean NOT NULL DEFAULT false,
     pause_requested boolean NOT NULL DEFAULT false,
     cancel_reason text,
     exhausted text,
@@ -218,6 +220,19 @@ CREATE TABLE checkpoints (
     context_projection_ref text,
     saved_at timestamptz NOT NULL
 );
+
+-- What people took back or gave, since any policy was written; the newest word on each counts.
+CREATE TABLE authority (
+    tenant text NOT NULL,
+    n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind text NOT NULL CHECK (kind IN ('user', 'agent', 'capability', 'resource', 'grant')),
+    value text NOT NULL CHECK (length(value) BETWEEN 1 AND 1024),
+    granted boolean NOT NULL,
+    said_by text NOT NULL,
+    reason text NOT NULL,
+    at timestamptz NOT NULL
+);
+CREATE INDEX authority_newest ON authority (tenant, kind, value, n DESC);
 
 -- wall_time_s is metered by the lease (attempts.held), the others by events.
 CREATE TABLE budgets (

@@ -1,6 +1,7 @@
 -- The one write path. Faults are raised with SQLSTATE CRxxx; checkpointer/faults.py names them:
 -- CR001 lease lost, CR002 illegal transition, CR003 cancelled, CR004 unknown id, CR005 budget,
--- CR006 approval does not bind, CR007 key bound already, CR008 ended, CR009 not from outside.
+-- CR006 approval does not bind, CR007 key bound already, CR008 ended, CR009 not from outside,
+-- CR010 revoked.
 
 -- The database's clock. Only the owner of a test database may replace it.
 CREATE FUNCTION now() RETURNS timestamptz LANGUAGE sql VOLATILE
@@ -329,6 +330,7 @@ BEGIN
     ELSIF sent_under <> a.lease_fence THEN
         PERFORM checkrein.refuse('CR001', format('fence %s does not own the attempt', sent_under));
     END IF;
+    PERFORM checkrein.check_not_revoked(a, p ->> 'action_id');
     PERFORM checkrein.step_effect(a, p, 'executing');
     UPDATE checkrein.effects SET fence = sent_under, pending = false,
         from_version = p ->> 'from_version', to_version = p ->> 'to_version'
@@ -340,6 +342,37 @@ BEGIN
     RETURN checkrein.step_action(a, p ->> 'action_id', 'running', at_seq);
 END $$;
 
+-- The newest words of a tenant, as kind:value.
+CREATE FUNCTION live_authority(of_tenant text, of_verdict boolean) RETURNS json
+LANGUAGE sql STABLE AS $$
+    SELECT coalesce(json_agg(kind || ':' || value ORDER BY kind, value), '[]')
+    FROM (SELECT DISTINCT ON (kind, value) kind, value, granted FROM checkrein.authority
+          WHERE tenant = of_tenant ORDER BY kind, value, n DESC) AS newest
+    WHERE granted = of_verdict
+$$;
+
+-- Whether somebody took back the right to do this, up to this very transaction.
+CREATE FUNCTION check_not_revoked(a attempts, of_action text) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    found text;
+BEGIN
+    IF NOT EXISTS (SELECT FROM checkrein.authority WHERE tenant = a.tenant) THEN
+        RETURN;
+    END IF;
+    SELECT s.kind || ':' || s.value INTO found
+    FROM checkrein.actions x
+    CROSS JOIN LATERAL (VALUES ('user', a.contract ->> 'requested_by'),
+        ('agent', a.body ->> 'model'), ('capability', regexp_replace(x.type, '@[^@]*$', '')),
+        ('resource', x.resource)) AS s(kind, value)
+    JOIN LATERAL (SELECT granted FROM checkrein.authority w WHERE w.tenant = a.tenant
+                  AND w.kind = s.kind AND w.value = s.value ORDER BY n DESC LIMIT 1) AS w ON true
+    WHERE x.action_id = of_action AND NOT w.granted LIMIT 1;
+    IF found IS NOT NULL THEN
+        PERFORM checkrein.refuse('CR010', format('%s is revoked', found), found);
+    END IF;
+END $$;
+
 -- The same owner sends once more under the same key: under its own fence, and not once cancelled.
 CREATE FUNCTION retry_effect(a attempts, p json, at_seq bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
@@ -349,6 +382,7 @@ BEGIN
     IF a.cancel_reason IS NOT NULL THEN
         PERFORM checkrein.refuse('CR003', 'the attempt is being cancelled');
     END IF;
+    PERFORM checkrein.check_not_revoked(a, p ->> 'action_id');
     PERFORM checkrein.step_effect(a, p, 'retried');
     IF NOT EXISTS (SELECT FROM checkrein.effects WHERE effect_id = id
                    AND fence = (p ->> 'fence')::bigint AND fence = a.lease_fence) THEN
@@ -429,6 +463,12 @@ BEGIN
                 WHEN outcome = 'denied' THEN 'denied'
                 ELSE 'not_applicable' END
             END, at_seq);
+        IF outcome IN ('denied', 'rejected') THEN
+            UPDATE checkrein.attempts SET denials = denials + 1 WHERE attempt_id = a.attempt_id;
+        END IF;
+        IF o ->> 'private' = 'true' AND NOT a.private_seen THEN
+            UPDATE checkrein.attempts SET private_seen = true WHERE attempt_id = a.attempt_id;
+        END IF;
         UPDATE checkrein.turns SET open_calls = open_calls - 1,
             refused = refused + (outcome IN ('denied', 'rejected'))::integer
         WHERE attempt_id = a.attempt_id AND turn = n RETURNING open_calls INTO left_open;
@@ -648,6 +688,14 @@ BEGIN
     WHERE attempt_id = of_attempt;
     RETURN CASE WHEN look THEN position_of(of_attempt) END;
 END $$;
+
+-- Record a person's word on what may be done: taken back, or given.
+CREATE FUNCTION say(of_tenant text, of_kind text, of_value text, is_granted boolean, who text,
+                    why text) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = checkrein, pg_catalog, pg_temp AS $$
+    INSERT INTO authority (tenant, kind, value, granted, said_by, reason, at)
+    VALUES (of_tenant, of_kind, of_value, is_granted, who, why, checkrein.now())
+$$;
 
 -- Create a task (with task_created) and one attempt of it, which nobody owns yet.
 CREATE FUNCTION start(kinds text[], payloads text[]) RETURNS void

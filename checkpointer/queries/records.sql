@@ -63,6 +63,14 @@ WHERE CASE WHEN %(effect)s::text IS NOT NULL THEN e.effect_id = %(effect)s
            ELSE e.status IN ('INTENT', 'EXECUTING', 'UNKNOWN_EFFECT') END
 ORDER BY t.started_at, e.bound_seq
 
+-- name: authority
+SELECT tenant, kind, value, granted, said_by, reason,
+    to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS at,
+    n = max(n) OVER (PARTITION BY tenant, kind, value) AS newest
+FROM checkrein.authority
+WHERE %(tenant)s::text IS NULL OR tenant = %(tenant)s
+ORDER BY n DESC LIMIT 1000
+
 -- name: repeats
 SELECT 1 AS found
 FROM checkrein.attempts mine

@@ -37,6 +37,7 @@ class Observation(Frozen):
     Attributes:
         action_id: the call's derived id, also where no action came of it.
         effect_id: the committed effect, by which a compensating capability names it.
+        private: whether the result is private data.
         environment_revision: version of what the capability names, right after it ran.
         trust: how far the text in the result may be believed.
     """
@@ -52,6 +53,7 @@ class Observation(Frozen):
     artifact_refs: list[str] = Field(default_factory=list[str])
     diagnostics: Diagnostics | None = None
     effect_id: str | None = None
+    private: Literal[True] | None = None
     environment_revision: str = ""
     trust: Trust = Trust.TOOL
     truncated: bool = False

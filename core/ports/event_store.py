@@ -51,6 +51,16 @@ class EventStore(Protocol):
         """Append as `append` does, and return where the attempt stands then."""
         ...
 
+    async def say(
+        self, tenant: str, kind: str, value: str, *, granted: bool, by: str, reason: str
+    ) -> None:
+        """Record a person's word on what may be done; it counts from the next decision on.
+
+        Raises:
+            InputError: no such kind, or a value that is empty or too long (code unusable_word).
+        """
+        ...
+
     async def read(self, attempt_id: str, *, after: int = 0, limit: int = 10_000) -> list[Event]:
         """Events after a seq, in order."""
         ...

@@ -2,6 +2,8 @@
 
 from typing import Any, Protocol
 
+from pydantic import Field
+
 from checkrein.contracts.action import Action
 from checkrein.contracts.approval import ApprovalGrant, ApprovalRequest
 from checkrein.contracts.attempt import Attempt
@@ -54,6 +56,10 @@ class Position(Frozen):
         sealed: digest of the sealed candidate, while one is being judged.
         idle_turns: how many of the last turns in a row made no usable proposal.
         denied_turns: how many of the last turns in a row were denied altogether.
+        denials: how many calls of the attempt were denied or rejected so far.
+        private_seen: whether it has read private data.
+        revocations, grants: what people of the tenant took back and gave, as kind:value, by the
+            newest word on each.
         exhausted: the budget whose limit stopped the attempt, until it is resumed.
     """
 
@@ -71,6 +77,10 @@ class Position(Frozen):
     verification: VerificationResult | None = None
     idle_turns: int = 0
     denied_turns: int = 0
+    denials: int = 0
+    private_seen: bool = False
+    revocations: list[str] = Field(default_factory=list[str])
+    grants: list[str] = Field(default_factory=list[str])
     lease_alive: bool = False
     detail: str = ""
 
@@ -101,6 +111,19 @@ class EffectRecord(Frozen):
     capability: str
     args: dict[str, Any]
     tries: list[ToolTry]
+
+
+class Word(Frozen):
+    """What a person took back or gave. kind: user, agent, capability, resource or grant."""
+
+    tenant: str
+    kind: str
+    value: str
+    granted: bool
+    said_by: str
+    reason: str
+    at: str
+    newest: bool
 
 
 class AttemptSummary(Frozen):
@@ -160,6 +183,10 @@ class Records(Protocol):
 
     async def effect(self, effect_id: str) -> EffectRecord:
         """One effect, whoever made it, with its tries; raises InputError (code unknown_effect)."""
+        ...
+
+    async def authority(self, tenant: str | None = None) -> list[Word]:
+        """Every word of a tenant, or of all, newest first."""
         ...
 
     async def repeats(self, attempt_id: str, action: Action) -> bool:

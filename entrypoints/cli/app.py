@@ -12,6 +12,7 @@ import typer
 from checkrein import __version__
 from checkrein.entrypoints.cli import (
     attempts,
+    authority,
     conformance,
     crashtest,
     database,
@@ -67,6 +68,9 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     people.answer,
     people.pause,
     people.cancel,
+    authority.revoke,
+    authority.grant,
+    authority.revocations,
     effects.effects,
     effects.reconcile,
     crashtest.crashtest,

@@ -21,6 +21,7 @@ CALLABLE = {
     "owns",
     "position_of",
     "release",
+    "say",
     "start",
     "take_lease",
 }

@@ -58,6 +58,8 @@ class Folded:
     exhausted: Budget | None = None
     idle_turns: int = 0
     denied_turns: int = 0
+    denials: int = 0
+    private_seen: bool = False
     detail: str = ""
 
     def copied(self) -> "Folded":
@@ -89,6 +91,8 @@ class Folded:
             verification=self.verification,
             idle_turns=self.idle_turns,
             denied_turns=self.denied_turns,
+            denials=self.denials,
+            private_seen=self.private_seen,
             lease_alive=True,
             detail=self.detail,
         )

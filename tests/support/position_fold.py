@@ -202,6 +202,8 @@ def _observed(f: Folded, p: e.Observed) -> None:
             refused=turn.refused + (seen.status in {"denied", "rejected"}),
         )
         f.turns[seen.turn] = turn
+        f.denials += seen.status in {"denied", "rejected"}
+        f.private_seen = f.private_seen or bool(seen.private)
     f.observed.add((seen.turn, seen.position))
     if turn.open_calls == 0:
         f.close(seen.turn)

@@ -1,0 +1,95 @@
+"""Reads of recorded decisions with their exact inputs. Nothing here writes."""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
+from functools import cache
+from importlib import resources
+
+from psycopg.rows import DictRow
+
+from checkrein.checkpointer.faults import translating
+from checkrein.checkpointer.pool import Connections
+from checkrein.contracts.codec import digest
+from checkrein.contracts.decision import PolicyDecision
+from checkrein.errors import InputError, IntegrityError
+from checkrein.ports.decisions import RecordedDecision
+
+PAGE = 100
+"""Decisions that are read at once, with their inputs."""
+
+LISTED = 20
+"""Decisions of an attempt that a message lists."""
+
+_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+
+
+@cache
+def _queries() -> Mapping[str, str]:
+    """The queries of queries/decisions.sql, by name."""
+    text = (resources.files("checkrein.checkpointer") / "queries/decisions.sql").read_text("utf-8")
+    parts = _NAME.split(text)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+class PostgresDecisions:
+    """ports.decisions.Decisions over a pool."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._pool = connections
+
+    async def one(self, attempt_id: str, seq: int) -> RecordedDecision:
+        """See the port."""
+        rows = await self._rows("one", attempt=attempt_id, seq=seq)
+        if rows:
+            return _recorded(rows[0])
+        known = await self._rows("of_attempt", attempt=attempt_id, limit=LISTED)
+        listed = ", ".join(
+            f"{row['seq']} ({row['decision']}, {row['reason_code']}, {row['phase']})"
+            for row in known
+        )
+        raise InputError(
+            f"Event {seq} of attempt {attempt_id} records no decision. "
+            f"{f'These do: {listed}' if listed else 'No event of it does'}.",
+            op="decisions.one",
+            code="unknown_decision",
+            context={"attempt_id": attempt_id, "seq": seq},
+        )
+
+    async def since(self, moment: datetime | None) -> AsyncIterator[RecordedDecision]:
+        """See the port."""
+        after_attempt, after_seq = "", 0
+        while True:
+            rows = await self._rows(
+                "page",
+                since=moment,
+                after_attempt=after_attempt,
+                after_seq=after_seq,
+                limit=PAGE,
+            )
+            for row in rows:
+                yield _recorded(row)
+            if len(rows) < PAGE:
+                return
+            after_attempt, after_seq = rows[-1]["attempt_id"], rows[-1]["seq"]
+
+    async def _rows(self, query: str, **values: object) -> list[DictRow]:
+        async with translating(f"decisions.{query}"), self._pool.connection() as connection:
+            return await (await connection.execute(_queries()[query].encode(), values)).fetchall()
+
+
+def _recorded(row: DictRow) -> RecordedDecision:
+    decision = PolicyDecision.model_validate(row["decision"])
+    data = None if row["input"] is None else bytes(row["input"])
+    name = f"{row['attempt_id']}/{row['seq']}"
+    if data is None and decision.input_ref:
+        raise IntegrityError(
+            f"The input of decision {name} is not stored any more ({decision.input_ref}).",
+            op="decisions.read",
+        )
+    if data is not None and digest(data) != decision.input_ref:
+        raise IntegrityError(
+            f"The stored input of decision {name} has changed; it cannot be judged again.",
+            op="decisions.read",
+        )
+    return RecordedDecision.model_validate({**row, "decision": decision, "input": data})

@@ -1,0 +1,71 @@
+"""Limits that the harness itself enforces for every capability; the others are the capability's.
+
+A limit that neither can enforce is a denial (constraint_unavailable): it is never ignored.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from checkrein.contracts.action import SideEffect
+from checkrein.errors import CapabilityError
+from checkrein.ports.capability import CapabilitySpec
+
+TIMEOUT = "timeout_ms"
+READ_ONLY = "read_only"
+DRY_RUN = "dry_run"
+REDACT = "redact"
+
+EVERYWHERE = frozenset({TIMEOUT, READ_ONLY, DRY_RUN, REDACT})
+"""Enforced here, whatever the capability."""
+
+HIDDEN = "[redacted]"
+
+
+def unavailable(spec: CapabilitySpec, constraints: Mapping[str, Any]) -> list[str]:
+    """The limits that nobody can enforce for a capability, sorted."""
+    return sorted(set(constraints) - spec.enforces - EVERYWHERE)
+
+
+def for_capability(constraints: Mapping[str, Any]) -> dict[str, Any]:
+    """The limits that a capability is handed, to enforce by itself."""
+    return {name: value for name, value in constraints.items() if name not in EVERYWHERE}
+
+
+def time_limit_s(spec: CapabilitySpec, constraints: Mapping[str, Any]) -> float:
+    """The longest that one call may take, in seconds: the declared time, or less."""
+    limit = constraints.get(TIMEOUT)
+    return spec.timeout_s if limit is None else min(spec.timeout_s, float(limit) / 1000)
+
+
+def check_writes(spec: CapabilitySpec, constraints: Mapping[str, Any]) -> None:
+    """Refuse a write that was only permitted to read.
+
+    Raises:
+        CapabilityError: read_only; nothing was sent.
+    """
+    if constraints.get(READ_ONLY) and spec.side_effect is not SideEffect.READ:
+        raise CapabilityError(
+            f"{spec.name} changes something, and the policy permits reading alone.",
+            op="limits.check",
+            code=READ_ONLY,
+            advice="The policy lets this run only where nothing changes. Use a reading tool.",
+        )
+
+
+def redacted(value: Any, constraints: Mapping[str, Any]) -> Any:
+    """A result without the fields that the policy hides, at any depth, by their names."""
+    hidden = constraints.get(REDACT)
+    if not hidden:
+        return value
+    return _without(value, {str(name).casefold() for name in hidden})
+
+
+def _without(value: Any, hidden: set[str]) -> Any:
+    if isinstance(value, Mapping):
+        return {
+            key: HIDDEN if str(key).casefold() in hidden else _without(item, hidden)
+            for key, item in cast(Mapping[str, Any], value).items()
+        }
+    if isinstance(value, list | tuple):
+        return [_without(item, hidden) for item in cast("Sequence[object]", value)]
+    return value
