@@ -14,7 +14,7 @@ SPELLINGS = {
     "http://2130706433/": ("127.0.0.1", "loopback"),
     "http://127.1/": ("127.0.0.1", "loopback"),
     "http://0x7f.1/": ("127.0.0.1", "loopback"),
-    "http://0/": ("0.0.0.0", "loopback"),
+    "http://0/": ("0.0.0.0", "loopback"),  # noqa: S104 - a spelling, not a place to listen at
     "http://[::1]/": ("::1", "loopback"),
     "http://[::ffff:10.1.2.3]/": ("10.1.2.3", "private"),
     "http://[2002:0a01:0203::]/": ("10.1.2.3", "private"),
