@@ -20,6 +20,7 @@ from checkrein.contracts.decision import (
     Verdict,
 )
 from checkrein.contracts.event import PolicyDecided
+from checkrein.contracts.task import TaskContract
 from checkrein.nodes.limits import unavailable
 from checkrein.nodes.run import Run
 from checkrein.ports.capability import Description
@@ -79,7 +80,6 @@ def _document(
 ) -> DecisionInput:
     contract, attempt = run.contract, position.attempt
     lowest = action.provenance.lowest_trust
-    spec = run.ports.capabilities[action.capability].spec
     return DecisionInput(
         phase=phase,
         tenant=contract.tenant,
@@ -98,31 +98,8 @@ def _document(
             turn=action.turn,
             prior_denials=position.denials,
         ),
-        actor=ActorFacts(
-            user=contract.requested_by,
-            agent=attempt.model,
-            runtime=f"checkrein/{VERSION}",
-            roles=sorted(
-                role
-                for role, people in contract.approvals.roles.items()
-                if contract.requested_by in people
-            ),
-        ),
-        action=ActionFacts(
-            action_id=action.action_id,
-            capability=action.capability,
-            type=action.type,
-            args=action.args,
-            resource=description.resource,
-            resource_version=description.resource_version,
-            side_effect_class=action.side_effect_class,
-            reversible=action.side_effect_class is not SideEffect.IRREVERSIBLE,
-            facts=description.facts,
-            repeats_effect=repeats,
-            egress=spec.egress,
-            environment=spec.environment,
-            compensates=action.compensates,
-        ),
+        actor=_actor(contract, attempt.model),
+        action=_action(run, action, description, repeats),
         provenance=ProvenanceFacts(
             lowest_trust=lowest,
             untrusted=TRUST_ORDER.index(lowest) < TRUST_ORDER.index(Trust.WORKSPACE),
@@ -133,6 +110,38 @@ def _document(
         revocations=position.revocations,
         grants=position.grants,
         now_ms=run.ports.clock.now_ns() // 1_000_000,
+    )
+
+
+def _actor(contract: TaskContract, model: str) -> ActorFacts:
+    """Who acts, with the roles that the contract gives to the person behind it."""
+    roles = contract.approvals.roles
+    person = contract.requested_by
+    return ActorFacts(
+        user=person,
+        agent=model,
+        runtime=f"checkrein/{VERSION}",
+        roles=sorted(role for role, people in roles.items() if person in people),
+    )
+
+
+def _action(run: Run, action: Action, description: Description, repeats: bool) -> ActionFacts:
+    """The action with what the harness derived of it and knows of its capability."""
+    spec = run.ports.capabilities[action.capability].spec
+    return ActionFacts(
+        action_id=action.action_id,
+        capability=action.capability,
+        type=action.type,
+        args=action.args,
+        resource=description.resource,
+        resource_version=description.resource_version,
+        side_effect_class=action.side_effect_class,
+        reversible=action.side_effect_class is not SideEffect.IRREVERSIBLE,
+        facts=description.facts,
+        repeats_effect=repeats,
+        egress=spec.egress,
+        environment=spec.environment,
+        compensates=action.compensates,
     )
 
 

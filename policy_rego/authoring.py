@@ -1,87 +1,51 @@
-"""What policy authors run: `check` finds what is wrong with a bundle, `test` runs its tests."""
+"""What policy authors run, in one place: check, test, eval, explain, diff, init, docs."""
 
 import asyncio
-import time
-from collections.abc import Sequence
+import re
 from pathlib import Path
-from typing import Any, Literal
 
-from checkrein.contracts.codec import Frozen, json_object
-from checkrein.errors import EnvironmentFault, InputError
-from checkrein.policy_rego.bundle_files import Bundle, entrypoint, load_bundle
+from checkrein.errors import InputError
+from checkrein.policy_rego.bundle_files import Bundle, entrypoint, load_bundle, shipped_bundle
+from checkrein.policy_rego.bundle_tests import Coverage, TestReport, TestResult, test, test_bundle
 from checkrein.policy_rego.embedded import DEADLINE_S
 from checkrein.policy_rego.engine_process import EngineProcess
-from checkrein.policy_rego.evaluation import load_into
-from checkrein.policy_rego.findings import Finding, from_engine, unusable
-from checkrein.policy_rego.lint import PARSE_S, lint, parsed
-from checkrein.policy_rego.output import values_of
-from checkrein.policy_rego.syntax import Module
+from checkrein.policy_rego.findings import Finding, caret
+from checkrein.policy_rego.input_document import read_input
+from checkrein.policy_rego.lint import lint
+from checkrein.policy_rego.probing import Condition
+from checkrein.policy_rego.replay import KINDS, Change, Recorded, Replay, replayed
+from checkrein.policy_rego.rule_docs import documented
+from checkrein.policy_rego.starter import start
+from checkrein.policy_rego.why import Explanation, RuleAnswer, explained
 
-__all__ = ["Coverage", "Finding", "TestReport", "TestResult", "check", "test"]
+__all__ = [
+    "Bundle",
+    "Change",
+    "Condition",
+    "Coverage",
+    "Explanation",
+    "Finding",
+    "KINDS",
+    "Replay",
+    "Recorded",
+    "RuleAnswer",
+    "TestReport",
+    "TestResult",
+    "caret",
+    "check",
+    "documented",
+    "entrypoint",
+    "explained",
+    "load_bundle",
+    "read_input",
+    "replayed",
+    "shipped_bundle",
+    "start",
+    "test",
+    "test_bundle",
+]
 
-TEST_PREFIX = "test_"
-SKIP_PREFIX = "todo_test_"
-
-
-class TestResult(Frozen):
-    """One test rule: `pass` is true, `fail` is false or undefined, `error` could not be told.
-
-    Attributes:
-        name: the full name, for example checkrein.rules.paths_test.test_outside_is_denied.
-        message: why it failed; may quote the test's own input.
-        duration_ms: milliseconds that its evaluation took.
-    """
-
-    __test__ = False  # for pytest: this is no test class
-
-    path: str
-    line: int
-    name: str
-    outcome: Literal["pass", "fail", "error", "skip"]
-    message: str = ""
-    duration_ms: float = 0.0
-
-
-class Coverage(Frozen):
-    """The lines of one module that the tests together reached, and those that none reached."""
-
-    path: str
-    covered: list[int]
-    missed: list[int]
-
-    @property
-    def percent(self) -> float:
-        """Covered lines of all lines that can be, 0 to 100."""
-        lines = len(self.covered) + len(self.missed)
-        return 100.0 * len(self.covered) / lines if lines else 100.0
-
-
-class TestReport(Frozen):
-    """All tests of a bundle. `version` names the bundle that was tested."""
-
-    __test__ = False
-
-    origin: str
-    version: str
-    results: list[TestResult]
-    coverage: list[Coverage]
-
-    @property
-    def ok(self) -> bool:
-        """Whether there are tests and none of them failed or broke."""
-        ran = [result for result in self.results if result.outcome != "skip"]
-        return bool(ran) and all(result.outcome == "pass" for result in ran)
-
-    def count(self, outcome: str) -> int:
-        """How many tests came out so."""
-        return sum(result.outcome == outcome for result in self.results)
-
-    @property
-    def percent(self) -> float:
-        """Covered lines of all modules, 0 to 100."""
-        covered = sum(len(file.covered) for file in self.coverage)
-        lines = covered + sum(len(file.missed) for file in self.coverage)
-        return 100.0 * covered / lines if lines else 100.0
+_PLACE = re.compile(r"\(?line (?P<line>[0-9]+),? column (?P<column>[0-9]+)")
 
 
 async def check(folder: Path, *, deadline_s: float = DEADLINE_S) -> list[Finding]:
@@ -98,17 +62,7 @@ async def check(folder: Path, *, deadline_s: float = DEADLINE_S) -> list[Finding
     except InputError as error:
         if error.code != "policy_invalid":
             raise
-        path = str(error.context.get("path", folder))
-        return [
-            Finding(
-                rule="bundle",
-                path=path,
-                line=1,
-                column=1,
-                message=str(error).removeprefix("Policy bundle: "),
-                advice="",
-            )
-        ]
+        return [_unread(folder, error)]
     engine = await EngineProcess.start()
     try:
         return await lint(bundle, engine, deadline_s=deadline_s, tests=True)
@@ -117,133 +71,18 @@ async def check(folder: Path, *, deadline_s: float = DEADLINE_S) -> list[Finding
         await engine.close()
 
 
-async def test(folder: Path, *, deadline_s: float = DEADLINE_S) -> TestReport:
-    """Run the `test_*` rules of a bundle folder's *_test.rego files.
-
-    Each file is loaded with all rules of the bundle and with those test files that hold no test,
-    and no other: the engine would evaluate the others' tests along with what is below
-    checkrein.rules. `deadline_s` is for each test. Names that begin with todo_ are skipped.
-
-    Raises:
-        InputError: the folder cannot be used, or the bundle or a test has an error.
-        EnvironmentFault: the engine cannot be used.
-    """
-    bundle = await asyncio.to_thread(load_bundle, folder)
-    engine = await EngineProcess.start()
-    try:
-        findings = await lint(bundle, engine, deadline_s=deadline_s, tests=True)
-        errors = [finding for finding in findings if finding.level == "error"]
-        if errors:
-            raise unusable(bundle.origin, errors)
-        _, modules = await parsed({**bundle.modules, **bundle.tests}, engine)
-    finally:
-        engine.kill()
-        await engine.close()
-    tests = [module for module in modules if module.is_test]
-    shared = {module.path: module.text for module in tests if not _tests_of(module)}
-    results: list[TestResult] = []
-    reports: list[dict[str, Any]] = []
-    for module in tests:
-        if _tests_of(module):
-            found, report = await _run(bundle, module, shared, deadline_s)
-            results += found
-            reports.append(report)
-    return TestReport(
-        origin=bundle.origin,
-        version=bundle.version,
-        results=results,
-        coverage=_coverage([m for m in modules if not m.is_test], reports),
-    )
-
-
-test.__test__ = False  # type: ignore[attr-defined]  # for pytest, where a test imports it
-
-
-def _tests_of(module: Module) -> list[tuple[str, int]]:
-    """Name and line of each test rule, in the order of the file, each name once."""
-    names: dict[str, int] = {}
-    for rule in module.rules:
-        if rule.kind == "Compr" and rule.name.startswith((TEST_PREFIX, SKIP_PREFIX)):
-            names.setdefault(rule.name, int(rule.span["line"]))
-    return list(names.items())
-
-
-async def _run(
-    bundle: Bundle, module: Module, shared: dict[str, str], deadline_s: float
-) -> tuple[list[TestResult], dict[str, Any]]:
-    """Run one file's tests; the engine is started anew where one test broke it."""
-    texts = {**shared, module.path: module.text}
-    results: list[TestResult] = []
-    engine: EngineProcess | None = None
-    try:
-        for name, line in _tests_of(module):
-            if engine is None or not engine.usable:
-                if engine is not None:
-                    await engine.close()
-                engine = await EngineProcess.start()
-                await load_into(engine, bundle, limit_s=PARSE_S, tests=texts, coverage=True)
-            results.append(await _one(engine, module, name, line, deadline_s))
-        return results, await _report(engine)
-    finally:
-        if engine is not None:
-            engine.kill()
-            await engine.close()
-
-
-async def _one(
-    engine: EngineProcess, module: Module, name: str, line: int, deadline_s: float
-) -> TestResult:
-    full = ".".join((*module.package, name))
-    if name.startswith(SKIP_PREFIX):
-        return TestResult(path=module.path, line=line, name=full, outcome="skip")
-    started = time.perf_counter()
-    outcome: Literal["pass", "fail", "error"] = "error"
-    try:
-        request = {"do": "eval", "query": f"data.{full}", "input": "{}"}
-        reply = await engine.ask(request, limit_s=deadline_s)
-    except EnvironmentFault as fault:
-        message = str(fault)
-    else:
-        if "fault" in reply:
-            texts = {module.path: module.text}
-            found = from_engine(str(reply["message"]), texts, rule="test", fallback=module.path)
-            message = str(found)
-        else:
-            values = values_of(str(reply.get("result")))
-            outcome = "pass" if values == [True] else "fail"
-            message = "" if outcome == "pass" else "It is not true."
-    return TestResult(
-        path=module.path,
-        line=line,
-        name=full,
-        outcome=outcome,
+def _unread(folder: Path, error: InputError) -> Finding:
+    """The finding for a file that cannot be read, at the place that its message names."""
+    message = str(error).removeprefix("Policy bundle: ")
+    place = _PLACE.search(message)
+    is_data = "data file" in message
+    return Finding(
+        rule="bundle",
+        path=str(error.context.get("path", folder)),
+        line=int(place["line"]) if place else 1,
+        column=int(place["column"]) if place else 1,
         message=message,
-        duration_ms=round((time.perf_counter() - started) * 1_000, 3),
+        advice="Mend the file there; JSON wants double quotes and no comma behind the last item."
+        if is_data and place and "JSON" in message
+        else "",
     )
-
-
-async def _report(engine: EngineProcess | None) -> dict[str, Any]:
-    """Lines by file since the engine was loaded; empty where it broke."""
-    if engine is None or not engine.usable:
-        return {}
-    reply = await engine.ask({"do": "coverage"}, limit_s=PARSE_S)
-    return json_object(str(reply.get("report")), op="policy.test")
-
-
-def _coverage(modules: Sequence[Module], reports: Sequence[dict[str, Any]]) -> list[Coverage]:
-    covered: dict[str, set[int]] = {}
-    missed: dict[str, set[int]] = {}
-    for report in reports:
-        for file in report.get("files", []):
-            path = str(file["path"])
-            covered.setdefault(path, set()).update(file["covered"])
-            missed.setdefault(path, set()).update(file["not_covered"])
-    for module in modules:
-        if module.path not in covered and module.text != entrypoint():
-            # The engine does not report a file that it never reached: each rule counts by its line.
-            missed[module.path] = {int(rule.span["line"]) for rule in module.rules}
-    return [
-        Coverage(path=path, covered=sorted(lines), missed=sorted(missed.get(path, set()) - lines))
-        for path in (module.path for module in modules)
-        if (lines := covered.get(path, set())) or path in missed
-    ]

@@ -6,6 +6,7 @@ from typing import Literal
 
 from checkrein.contracts.codec import Frozen
 from checkrein.errors import InputError
+from checkrein.policy_rego.syntax_advice import advice_for
 
 _PLACE = re.compile(r"^--> (?P<path>.+):(?P<line>[0-9]+):(?P<column>[0-9]+)$", re.MULTILINE)
 _ERROR = re.compile(r"^error: (?P<text>.+)$", re.MULTILINE)
@@ -49,6 +50,21 @@ def unusable(origin: str, errors: Sequence[Finding]) -> InputError:
     )
 
 
+def caret(text: str, finding: Finding) -> str:
+    """The line that a finding points at and a caret below its place; empty where there is none.
+
+    Args:
+        text: the whole file.
+    """
+    lines = text.splitlines()
+    if not 0 < finding.line <= len(lines):
+        return ""
+    line = lines[finding.line - 1]
+    # Tabs stay tabs, so that the caret stands right at any width of them.
+    before = "".join("\t" if c == "\t" else " " for c in line[: finding.column - 1])
+    return f"{line}\n{before}^"
+
+
 def place_of(message: str) -> tuple[str, int, int] | None:
     """File, line and the engine's own column in one of its error messages, if it names any."""
     found = _PLACE.search(message)
@@ -71,13 +87,17 @@ def from_engine(message: str, texts: dict[str, str], *, rule: str, fallback: str
     lines = texts.get(path, "").splitlines()
     if 0 < line <= len(lines):
         column = _column(lines[line - 1], column)
+    elif lines and line > len(lines):
+        # Behind the end of the file: point at what is there.
+        line, column = len(lines), len(lines[-1]) + 1
+    here = lines[line - 1] if 0 < line <= len(lines) else ""
     return Finding(
         rule=rule,
         path=path,
         line=line,
         column=column,
         message=f"{what[:1].upper()}{what[1:300]}.",
-        advice="",
+        advice=advice_for(what, here, column),
     )
 
 

@@ -1,6 +1,8 @@
 """The decision input as the engine sees it: canonical JSON, bounded in size and depth."""
 
-from checkrein.contracts.codec import canonical, clean
+from pydantic import ValidationError
+
+from checkrein.contracts.codec import canonical, clean, json_object
 from checkrein.contracts.decision import DecisionInput
 from checkrein.errors import InputError
 
@@ -36,3 +38,35 @@ def input_text(document: DecisionInput) -> bytes:
             code="policy_input_invalid",
         )
     return text
+
+
+def read_input(text: str | bytes, *, where: str) -> str:
+    """A decision input that a person wrote or kept, as canonical JSON.
+
+    Args:
+        where: what to call it in messages, for example its file.
+
+    Raises:
+        InputError: no JSON, or no decision input; the message names the first wrong field.
+    """
+    try:
+        value = json_object(text, op=_OP)
+        document = DecisionInput.model_validate_json(canonical(value), strict=False)
+        return input_text(document).decode()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the whole"
+        raise InputError(
+            f"{where} is no decision input: {place}: {first['msg']}. "
+            "`checkrein policy explain DECISION --input` writes a recorded one.",
+            op=_OP,
+            code="policy_input_invalid",
+            context={"path": where},
+        ) from error
+    except InputError as error:
+        raise InputError(
+            f"{where} cannot be read. {error}",
+            op=_OP,
+            code="policy_input_invalid",
+            context={"path": where},
+        ) from error

@@ -30,7 +30,9 @@ from checkrein.policy_rego.input_document import input_text
 from checkrein.policy_rego.lint_calls import call_findings, functions_of
 from checkrein.policy_rego.lint_cycles import cycle_findings
 from checkrein.policy_rego.lint_inputs import input_findings
+from checkrein.policy_rego.lint_names import name_findings
 from checkrein.policy_rego.lint_rules import data_findings, rule_findings
+from checkrein.policy_rego.lint_values import code_findings, empty_tests, value_findings
 from checkrein.policy_rego.output import Refusal, decoded
 from checkrein.policy_rego.syntax import Module, module_of
 
@@ -61,9 +63,14 @@ async def lint(
         findings += rule_findings(module)
         findings += call_findings(module, functions)
         findings += input_findings(module)
+        findings += value_findings(module)
+        findings += empty_tests(module)
     findings += cycle_findings(modules)
+    findings += code_findings(modules)
+    data: Any = json_object(bundle.data, op="policy.lint")
+    findings += name_findings(modules, data)
     deciding = [module for module in modules if not module.is_test]
-    findings += data_findings(bundle, json_object(bundle.data, op="policy.lint"), deciding)
+    findings += data_findings(bundle, data, deciding)
     findings.sort(key=lambda finding: (finding.path, finding.line, finding.column, finding.rule))
     if not any(finding.level == "error" for finding in findings):
         findings += await _trial(bundle, engine, deadline_s=deadline_s)

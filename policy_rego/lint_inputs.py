@@ -64,13 +64,13 @@ def input_findings(module: Module) -> Iterator[Finding]:
     for name, path in module.imports.items():
         if path[:1] == ("input",) and _follow(input_schema(), path[1:])[0] is None:
             yield module.finding(
-                module.package_span,
+                module.import_spans[name],
                 "input_path",
                 f"The import {name} stands for {'.'.join(path)}, which no input has.",
                 _advice(path[1:]),
             )
     for rule in module.rules:
-        local = _bindings(module, rule)
+        local = bindings(module, rule)
         for tag, body in nodes(content(rule)):
             if tag == "Ref":
                 yield from _check(module, body, local)
@@ -117,7 +117,7 @@ def _schema_of(module: Module, ref: Ref, local: dict[str, Schema]) -> Schema | N
     return _follow(input_schema(), path[1:])[0] if path[:1] == ("input",) else None
 
 
-def _bindings(module: Module, rule: Rule) -> dict[str, Schema]:
+def bindings(module: Module, rule: Rule) -> dict[str, Schema]:
     """What the local variables of a rule hold, as far as the input says so; OPEN elsewhere."""
     local: dict[str, Schema] = {}
 
@@ -135,19 +135,19 @@ def _bindings(module: Module, rule: Rule) -> dict[str, Schema]:
             case "SomeIn":
                 for name in _names(body["key"]):
                     bind(name, None)
-                items = _value_schema(module, body["collection"], local)
+                items = value_schema(module, body["collection"], local)
                 for name in _names(body["value"]):
                     plain = "Var" in body["value"]
                     bind(name, below(items, None) if items is not None and plain else None)
             case "Every":
                 if body["key"]:
                     bind(module.source(body["key"]), None)
-                items = _value_schema(module, body["domain"], local)
+                items = value_schema(module, body["domain"], local)
                 bind(module.source(body["value"]), None if items is None else below(items, None))
             case "AssignExpr":
                 for name in _names(body["lhs"]):
                     plain = "Var" in body["lhs"]
-                    bind(name, _value_schema(module, body["rhs"], local) if plain else None)
+                    bind(name, value_schema(module, body["rhs"], local) if plain else None)
             case "SomeVars":
                 for span in body["vars"]:
                     bind(module.source(span), None)
@@ -161,7 +161,8 @@ def _names(node: Node | None) -> list[str]:
     return [ref.name for tag, ref in nodes(node) if tag == "Ref" and not ref.parts]
 
 
-def _value_schema(module: Module, node: Node, local: dict[str, Schema]) -> Schema | None:
+def value_schema(module: Module, node: Node, local: dict[str, Schema]) -> Schema | None:
+    """The schema of an expression that is a path into the input, or None."""
     tag, _ = tagged(node)
     ref = ref_of(node) if tag in {"Var", "RefDot", "RefBrack"} else None
     start = _schema_of(module, ref, local) if ref else None

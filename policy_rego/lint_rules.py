@@ -36,8 +36,6 @@ def rule_findings(module: Module) -> Iterator[Finding]:
         yield from _head(module, rule, defaults)
         if in_rules and rule.name in SETS:
             yield from _member(module, rule)
-        elif in_rules and rule.kind == "Set":
-            yield from _misspelt(module, rule)
     if in_rules and not any(rule.name in SETS for rule in module.rules):
         yield module.finding(
             module.package_span,
@@ -195,14 +193,3 @@ def _reason(module: Module, value: Node) -> Iterator[Finding]:
 def _is_code(text: str) -> bool:
     plain = text.isascii() and text.replace("_", "a").isalnum() and text == text.lower()
     return plain and text[:1].isalpha() and 2 <= len(text) <= 64
-
-
-def _misspelt(module: Module, rule: Rule) -> Iterator[Finding]:
-    near = difflib.get_close_matches(rule.name, SETS, n=1, cutoff=0.6)
-    if near and abs(len(near[0]) - len(rule.name)) <= 2:
-        yield module.finding(
-            rule.span,
-            "misspelt_set",
-            f"The set {rule.name} decides nothing.",
-            f"Did you mean {near[0]}?",
-        ).model_copy(update={"level": "warning"})

@@ -59,13 +59,19 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One parsed module. `imports`: the name in this file to the path that it stands for."""
+    """One parsed module.
+
+    Attributes:
+        imports: the name in this file to the path that it stands for.
+        import_spans: where each of these paths stands.
+    """
 
     path: str
     text: str
     package: Path
     package_span: Node
     imports: dict[str, Path]
+    import_spans: dict[str, Node]
     keywords: frozenset[str]
     rules: tuple[Rule, ...]
 
@@ -98,6 +104,7 @@ def module_of(path: str, text: str, tree: Node) -> Module:
     """Read a module from the engine's tree."""
     package = ref_of(tree["package"]["refr"])
     imports: dict[str, Path] = {}
+    spans: dict[str, Node] = {}
     keywords: set[str] = set()
     for item in tree["imports"]:
         named = ref_of(item["refr"])
@@ -110,12 +117,14 @@ def module_of(path: str, text: str, tree: Node) -> Module:
         alias = item.get("as")
         given = text.encode()[alias["start"] : alias["end"]].decode() if alias else target[-1]
         imports[given] = target
+        spans[given] = ref_spans(item["refr"])
     return Module(
         path=path,
         text=text,
         package=(package.constant or ()) if package else (),
         package_span=tree["package"]["span"] if package else _START_OF_FILE,
         imports=imports,
+        import_spans=spans,
         keywords=frozenset(keywords),
         rules=tuple(_rule(node) for node in tree["rules"]),
     )
@@ -160,6 +169,13 @@ def ref_of(node: Node) -> Ref | None:
         else:
             return None
         node = body["refr"]
+
+
+def ref_spans(node: Node) -> Node:
+    """Where a whole reference stands."""
+    ref = ref_of(node)
+    assert ref is not None, "the caller has read it as one"
+    return ref.spans[0]
 
 
 def tagged(node: Any) -> tuple[str, Node]:

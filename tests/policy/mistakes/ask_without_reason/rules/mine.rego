@@ -1,0 +1,3 @@
+package checkrein.rules.mine
+
+ask contains {"roles": ["approver"]} if input.action.egress

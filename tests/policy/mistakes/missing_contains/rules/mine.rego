@@ -1,0 +1,3 @@
+package checkrein.rules.mine
+
+deny if input.task.plan_mode

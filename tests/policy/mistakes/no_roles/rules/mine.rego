@@ -1,0 +1,3 @@
+package checkrein.rules.mine
+
+ask contains {"reason_code": "egress", "roles": []} if input.action.egress

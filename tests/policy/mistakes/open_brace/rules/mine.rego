@@ -1,0 +1,4 @@
+package checkrein.rules.mine
+
+deny contains {"reason_code": "not_today"} if {
+	input.task.plan_mode

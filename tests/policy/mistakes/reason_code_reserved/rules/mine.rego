@@ -1,0 +1,3 @@
+package checkrein.rules.mine
+
+deny contains {"reason_code": "revoked"} if input.task.plan_mode

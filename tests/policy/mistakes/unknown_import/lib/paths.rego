@@ -1,0 +1,3 @@
+package checkrein.lib.paths
+
+outside(path) if path.inside == false
