@@ -216,6 +216,9 @@ def capability(
     timeout_s: float = 60.0,
     independent: bool = False,
     compensates: str | None = None,
+    private: bool = False,
+    egress: bool = False,
+    environment: str | None = None,
     retry: RetryPolicy | None = None,
     find: Find | None = None,
     read_version: ReadVersion | None = None,
@@ -244,6 +247,9 @@ def capability(
         timeout_s: the longest that one call may take, in seconds.
         independent: it may run although an earlier effect of the turn is not settled.
         compensates: the capability whose effects it undoes; its argument `effect_id` names one.
+        private: whether what it returns is private data, which must not leave afterwards.
+        egress: whether it sends what it is given to somebody outside.
+        environment: where it acts, for example production.
         retry: how a send is repeated where that does no harm.
         find: asks the target whether an effect happened; goes with `lookup`.
         read_version: the object's version now; a grant binds it and goes stale when it changes.
@@ -269,6 +275,9 @@ def capability(
         "timeout_s": timeout_s,
         "independent": independent,
         "compensates": compensates,
+        "private": private,
+        "egress": egress,
+        "environment": environment,
         "retry": retry or RetryPolicy(),
     }
     return _declaring(name, declared_terms(name, given, functions), functions)

@@ -59,6 +59,7 @@ CREATE TABLE checkrein.attempts (
     denied_turns integer DEFAULT 0 NOT NULL,
     denials integer DEFAULT 0 NOT NULL,
     private_seen boolean DEFAULT false NOT NULL,
+    untrusted_seen boolean DEFAULT false NOT NULL,
     pause_requested boolean DEFAULT false NOT NULL,
     cancel_reason text,
     exhausted text,
@@ -875,8 +876,12 @@ BEGIN
         IF outcome IN ('denied', 'rejected') THEN
             UPDATE checkrein.attempts SET denials = denials + 1 WHERE attempt_id = a.attempt_id;
         END IF;
+        -- What was once read may turn up in anything that the model writes afterwards.
         IF o ->> 'private' = 'true' AND NOT a.private_seen THEN
             UPDATE checkrein.attempts SET private_seen = true WHERE attempt_id = a.attempt_id;
+        END IF;
+        IF o ->> 'trust' IN ('tool', 'external') AND NOT a.untrusted_seen THEN
+            UPDATE checkrein.attempts SET untrusted_seen = true WHERE attempt_id = a.attempt_id;
         END IF;
         UPDATE checkrein.turns SET open_calls = open_calls - 1,
             refused = refused + (outcome IN ('denied', 'rejected'))::integer
@@ -947,6 +952,7 @@ AS $function$
         'detail', a.detail, 'sealed', a.candidate ->> 'state_digest',
         'verification', a.verification, 'idle_turns', a.idle_turns,
         'denied_turns', a.denied_turns, 'denials', a.denials, 'private_seen', a.private_seen,
+        'untrusted_seen', a.untrusted_seen,
         'revocations', live_authority(a.tenant, false), 'grants', live_authority(a.tenant, true),
         'lease_alive', a.lease_owner IS NOT NULL AND a.lease_until > checkrein.now(),
         'turn', CASE WHEN t.turn IS NOT NULL THEN json_build_object('turn', t.turn,

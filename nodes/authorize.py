@@ -102,7 +102,8 @@ def _document(
         action=_action(run, action, description, repeats),
         provenance=ProvenanceFacts(
             lowest_trust=lowest,
-            untrusted=TRUST_ORDER.index(lowest) < TRUST_ORDER.index(Trust.WORKSPACE),
+            untrusted=position.untrusted_seen
+            or TRUST_ORDER.index(lowest) < TRUST_ORDER.index(Trust.WORKSPACE),
             private=position.private_seen,
         ),
         budget={str(name): line.left for name, line in position.budgets.items()},

@@ -85,7 +85,15 @@ async def executed(run: Run, state: ActionState, ready: Ready, permit: Permit) -
 
 
 async def _received(run: Run, state: ActionState, ready: Ready, permit: Permit, sent: Sent) -> str:
-    await run.record(*receipt(state, permit.effect_id, sent, closes=_closes(ready, sent.outcome)))
+    await run.record(
+        *receipt(
+            state,
+            permit.effect_id,
+            sent,
+            ready.capability.spec.trust,
+            closes=_closes(ready, sent.outcome),
+        )
+    )
     await run.reach("after_receipt")
     return await _read_back(run, state, ready, permit, sent.outcome)
 
@@ -123,7 +131,9 @@ async def _applied(run: Run, state: ActionState, ready: Ready, permit: Permit) -
             sent = Sent(await _stands(capability, ready.prepared, permit, transaction), 1)
             await run.reach("before_receipt")
             closes = _closes(ready, sent.outcome)
-            await run.record(*receipt(state, permit.effect_id, sent, closes=closes))
+            await run.record(
+                *receipt(state, permit.effect_id, sent, ready.capability.spec.trust, closes=closes)
+            )
     except _NothingStands as nothing:
         refused = nothing.outcome.model_copy(update={"status": EffectStatus.REFUSED})
         return await _received(run, state, ready, permit, Sent(shown(refused), 1))

@@ -61,7 +61,7 @@ async def perform_write(run: Run, position: Position, state: ActionState) -> str
             return await _unclear(run, state, effect, f"it was sent, and now: {error}")
         if isinstance(error, TimeoutError):
             error = not_in_time(capability, "ledger.prepare")
-        await run.record(observations.failed(state.action, error))
+        await run.record(observations.failed(state.action, error, capability.spec.trust))
         return "done"
     reserved = position.budgets[Budget.TOOL_CALLS].reserved
     ready = Ready(capability, prepared, description, effect, reserved)
@@ -91,7 +91,7 @@ async def _from_ledger(
         return None
     answer = await ask(capability, effect)
     if answer.outcome is not None:
-        await reconciled(run, position, state, effect, answer.outcome)
+        await reconciled(run, position, state, capability, effect, answer.outcome)
         return "done"
     if answer.unreachable is not None:
         why = f"it was sent, and its target cannot be asked ({answer.unreachable})"
@@ -108,7 +108,7 @@ async def _final(run: Run, state: ActionState, capability: Capability, effect: E
     committed = effect.status is EffectStatus.COMMITTED
     if ours and committed and capability.spec.verifies and effect.verified is None:
         return await verified(run, state, capability, effect)
-    await run.record(*repeated(state, effect))
+    await run.record(*repeated(state, effect, capability.spec.trust))
     return "done"
 
 
@@ -134,7 +134,7 @@ async def _moved_on(
         case Guarantee.SAME_TRANSACTION:
             why = "its transaction never committed, and the row has changed since"
             outcome = Outcome(status=EffectStatus.NOT_APPLIED, message=why)
-            await reconciled(run, position, state, effect, outcome)
+            await reconciled(run, position, state, ready.capability, effect, outcome)
             return "done"
         case _:
             why = "the target is at neither known version"

@@ -126,7 +126,7 @@ def rejected(action: Action, reason: str) -> Observed:
     )
 
 
-def failed(action: Action, error: CapabilityError) -> Observed:
+def failed(action: Action, error: CapabilityError, trust: Trust = Trust.PLATFORM) -> Observed:
     """What a model is told when a capability could not do what was asked."""
     return of_action(
         action,
@@ -137,6 +137,7 @@ def failed(action: Action, error: CapabilityError) -> Observed:
             effect_possible=error.effect_possible,
             advice=visible(error.advice or str(error)),
         ),
+        trust=trust,
     )
 
 

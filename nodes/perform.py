@@ -141,7 +141,7 @@ async def perform_read(run: Run, position: Position, state: ActionState) -> str:
         async with asyncio.timeout(capability.spec.timeout_s):
             description = await capability.describe(action.args)
     except CapabilityError as error:
-        await run.record(observations.failed(action, error))
+        await run.record(observations.failed(action, error, capability.spec.trust))
         return "done"
     except TimeoutError:
         late = not_in_time(capability, f"{capability.spec.name}.describe")
@@ -154,7 +154,7 @@ async def perform_read(run: Run, position: Position, state: ActionState) -> str:
     try:
         found = await _read(run, action, capability, ruling.decision.constraints)
     except CapabilityError as error:
-        result = observations.failed(action, error)
+        result = observations.failed(action, error, capability.spec.trust)
     else:
         limits = ruling.decision.constraints
         # A whole original would hold what is hidden in the part that is shown.

@@ -1,6 +1,7 @@
 """What is said of a write from the ledger's record, never from memory."""
 
 from checkrein.contracts.action import ActionStatus
+from checkrein.contracts.context import Trust
 from checkrein.contracts.effect import Effect, EffectStatus, Outcome
 from checkrein.contracts.event import ActionDeduplicated, Observed, Payload
 from checkrein.contracts.observation import Diagnostics, ObservationStatus
@@ -10,8 +11,8 @@ from checkrein.ports.capability import Prepared
 from checkrein.ports.records import ActionState
 
 
-def observed(state: ActionState, effect_id: str, outcome: Outcome) -> Observed:
-    """The result, made from the record."""
+def observed(state: ActionState, effect_id: str, outcome: Outcome, trust: Trust) -> Observed:
+    """The result, made from the record; its words are the target's, and trusted no further."""
     if outcome.status is EffectStatus.COMMITTED:
         return observations.of_action(
             state.action,
@@ -19,16 +20,18 @@ def observed(state: ActionState, effect_id: str, outcome: Outcome) -> Observed:
             result=outcome.result,
             effect_id=effect_id,
             version=outcome.version,
+            trust=trust,
         )
     return observations.of_action(
         state.action,
         ObservationStatus.FAILED,
         diagnostics=Diagnostics(error_type=outcome.error_type or "refused", advice=outcome.message),
         version=outcome.version,
+        trust=trust,
     )
 
 
-def repeated(state: ActionState, effect: Effect) -> list[Payload]:
+def repeated(state: ActionState, effect: Effect, trust: Trust) -> list[Payload]:
     """An effect whose fate is known: nothing is sent, that is said, and the record is shown."""
     outcome = effect.outcome or Outcome(
         status=EffectStatus.NOT_APPLIED,
@@ -36,11 +39,11 @@ def repeated(state: ActionState, effect: Effect) -> list[Payload]:
         message="this act was settled before, without an effect",
     )
     if effect.status is not EffectStatus.COMMITTED:
-        return [observed(state, effect.effect_id, outcome)]
+        return [observed(state, effect.effect_id, outcome, trust)]
     if state.action.status is ActionStatus.SUCCEEDED:
-        return [observed(state, effect.effect_id, outcome)]
+        return [observed(state, effect.effect_id, outcome, trust)]
     said = ActionDeduplicated(action_id=state.action.action_id, effect_id=effect.effect_id)
-    return [said, observed(state, effect.effect_id, outcome)]
+    return [said, observed(state, effect.effect_id, outcome, trust)]
 
 
 def no_change(state: ActionState, prepared: Prepared) -> Observed:
@@ -53,7 +56,7 @@ def no_change(state: ActionState, prepared: Prepared) -> Observed:
     )
 
 
-def not_verified(state: ActionState, effect: Effect, detail: str) -> Observed:
+def not_verified(state: ActionState, effect: Effect, detail: str, trust: Trust) -> Observed:
     """It has its receipt, and reading the real system back does not show it: no success."""
     outcome = effect.outcome
     return observations.of_action(
@@ -68,6 +71,7 @@ def not_verified(state: ActionState, effect: Effect, detail: str) -> Observed:
             + ". Do not send it again. Compensate it, or ask the person.",
         ),
         version="" if outcome is None else outcome.version,
+        trust=trust,
     )
 
 

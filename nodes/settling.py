@@ -5,6 +5,7 @@ from typing import Any
 
 from checkrein.contracts.action import Lookup
 from checkrein.contracts.budget import Budget
+from checkrein.contracts.context import Trust
 from checkrein.contracts.effect import Effect, EffectStatus, Outcome, OutcomeSource
 from checkrein.contracts.event import (
     BudgetSettled,
@@ -46,7 +47,9 @@ def shown(outcome: Outcome, constraints: Mapping[str, Any] | None = None) -> Out
     )
 
 
-def receipt(state: ActionState, effect_id: str, sent: Sent, *, closes: bool) -> list[Payload]:
+def receipt(
+    state: ActionState, effect_id: str, sent: Sent, trust: Trust, *, closes: bool
+) -> list[Payload]:
     """The receipt of a definite answer, with the calls that it took; `closes` adds the result."""
     outcome = sent.outcome
     about = {"effect_id": effect_id, "action_id": state.action.action_id, "outcome": outcome}
@@ -54,7 +57,9 @@ def receipt(state: ActionState, effect_id: str, sent: Sent, *, closes: bool) -> 
     told: Payload = (EffectCommitted if committed else EffectRefused).model_validate(about)
     calls = {Budget.TOOL_CALLS: sent.tries}
     settled = BudgetSettled(turn=state.action.turn, released=calls, spent=calls)
-    return [told, settled, observed(state, effect_id, outcome)] if closes else [told, settled]
+    return (
+        [told, settled, observed(state, effect_id, outcome, trust)] if closes else [told, settled]
+    )
 
 
 async def verified(run: Run, state: ActionState, capability: Capability, effect: Effect) -> str:
@@ -68,10 +73,11 @@ async def verified(run: Run, state: ActionState, capability: Capability, effect:
         detail=detail,
     )
     assert effect.outcome is not None
+    trust = capability.spec.trust
     result = (
-        observed(state, effect.effect_id, effect.outcome)
+        observed(state, effect.effect_id, effect.outcome, trust)
         if said.holds
-        else not_verified(state, effect, detail)
+        else not_verified(state, effect, detail, trust)
     )
     await run.record(told, result)
     return "done"
@@ -100,12 +106,17 @@ async def unknown_then_asked(
     answer = await ask(capability, effect)
     if answer.outcome is None:
         return stopped
-    await reconciled(run, await run.position(), state, effect, answer.outcome)
+    await reconciled(run, await run.position(), state, capability, effect, answer.outcome)
     return "done"
 
 
 async def reconciled(
-    run: Run, position: Position, state: ActionState, effect: Effect, found: Outcome
+    run: Run,
+    position: Position,
+    state: ActionState,
+    capability: Capability,
+    effect: Effect,
+    found: Outcome,
 ) -> None:
     """Record what the target has proven, that nothing is sent again, and the call's result."""
     found = shown(found)
@@ -118,7 +129,7 @@ async def reconciled(
             source=OutcomeSource.RECONCILED,
         ),
         *settled_calls(position, state),
-        *repeated(state, known),
+        *repeated(state, known, capability.spec.trust),
     )
 
 

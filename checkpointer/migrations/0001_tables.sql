@@ -31,6 +31,7 @@ CREATE TABLE attempts (
     denied_turns integer NOT NULL DEFAULT 0,
     denials integer NOT NULL DEFAULT 0,
     private_seen boolean NOT NULL DEFAULT false,
+    untrusted_seen boolean NOT NULL DEFAULT false,
     pause_requested boolean NOT NULL DEFAULT false,
     cancel_reason text,
     exhausted text,

@@ -466,8 +466,12 @@ BEGIN
         IF outcome IN ('denied', 'rejected') THEN
             UPDATE checkrein.attempts SET denials = denials + 1 WHERE attempt_id = a.attempt_id;
         END IF;
+        -- What was once read may turn up in anything that the model writes afterwards.
         IF o ->> 'private' = 'true' AND NOT a.private_seen THEN
             UPDATE checkrein.attempts SET private_seen = true WHERE attempt_id = a.attempt_id;
+        END IF;
+        IF o ->> 'trust' IN ('tool', 'external') AND NOT a.untrusted_seen THEN
+            UPDATE checkrein.attempts SET untrusted_seen = true WHERE attempt_id = a.attempt_id;
         END IF;
         UPDATE checkrein.turns SET open_calls = open_calls - 1,
             refused = refused + (outcome IN ('denied', 'rejected'))::integer

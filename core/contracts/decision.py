@@ -111,7 +111,8 @@ class ProvenanceFacts(Frozen):
     """What stood in the model's context when it proposed.
 
     Attributes:
-        untrusted: whether text from outside was among it.
+        untrusted: whether text from outside was among it, or was read earlier in the attempt: the
+            model may repeat it long after it has left the context.
         private: whether the attempt has read private data; once read, it may turn up anywhere.
     """
 

@@ -57,7 +57,7 @@ class Position(Frozen):
         idle_turns: how many of the last turns in a row made no usable proposal.
         denied_turns: how many of the last turns in a row were denied altogether.
         denials: how many calls of the attempt were denied or rejected so far.
-        private_seen: whether it has read private data.
+        private_seen, untrusted_seen: whether it has read private data, and text from outside.
         revocations, grants: what people of the tenant took back and gave, as kind:value, by the
             newest word on each.
         exhausted: the budget whose limit stopped the attempt, until it is resumed.
@@ -79,6 +79,7 @@ class Position(Frozen):
     denied_turns: int = 0
     denials: int = 0
     private_seen: bool = False
+    untrusted_seen: bool = False
     revocations: list[str] = Field(default_factory=list[str])
     grants: list[str] = Field(default_factory=list[str])
     lease_alive: bool = False

@@ -29,6 +29,8 @@ async def test_shipped_rego_tests_pass_and_reach_every_line() -> None:
         "workspace_test.rego",
         "protected_test.rego",
         "paths_test.rego",
+        "planning_test.rego",
+        "untrusted_test.rego",
         "capabilities_test.rego",
     }
     assert {file.path: file.missed for file in report.coverage if file.missed} == {}

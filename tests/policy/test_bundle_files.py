@@ -65,6 +65,8 @@ def test_shipped_bundle_is_found_and_whole() -> None:
         "workspace.rego",
         "protected.rego",
         "paths.rego",
+        "planning.rego",
+        "untrusted.rego",
         "capabilities.rego",
     }
     assert {path.removesuffix("_test.rego") for path in bundle.tests} == {

@@ -28,7 +28,7 @@ from checkrein.policy_rego.embedded import EmbeddedPolicy
 from checkrein.ports.capability import Capability
 from checkrein.testing.payment_server.process import running
 
-WALKS, MANY = 8, 400
+WALKS, MANY = 8, 40
 STEPS = 45
 MUTATED = 60
 """Walks in which a wrong ledger must be caught."""

@@ -60,6 +60,7 @@ class Folded:
     denied_turns: int = 0
     denials: int = 0
     private_seen: bool = False
+    untrusted_seen: bool = False
     detail: str = ""
 
     def copied(self) -> "Folded":
@@ -93,6 +94,7 @@ class Folded:
             denied_turns=self.denied_turns,
             denials=self.denials,
             private_seen=self.private_seen,
+            untrusted_seen=self.untrusted_seen,
             lease_alive=True,
             detail=self.detail,
         )

@@ -204,6 +204,7 @@ def _observed(f: Folded, p: e.Observed) -> None:
         f.turns[seen.turn] = turn
         f.denials += seen.status in {"denied", "rejected"}
         f.private_seen = f.private_seen or bool(seen.private)
+        f.untrusted_seen = f.untrusted_seen or seen.trust in {"tool", "external"}
     f.observed.add((seen.turn, seen.position))
     if turn.open_calls == 0:
         f.close(seen.turn)

@@ -9,7 +9,7 @@
 #   no_rule_allows. A member of another shape than the contract's is never left out: it denies
 #   everything with policy_output_invalid, and `reasons` name the set and the package.
 #
-#   Adding a rule never makes anything easier. Several asks merge to the strictest: a role must
+#   What a rule adds never softens what another one said. Several asks merge to the strictest: a role must
 #   be acceptable to all of them, the largest quorum, the shortest time, separation of duty if
 #   one wants it. Several limits of one name merge to the strictest: the smallest number, the
 #   items that all lists share, all fields to redact. Where no role or item is left, or two

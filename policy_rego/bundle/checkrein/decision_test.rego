@@ -3,8 +3,13 @@ package checkrein.decision_test
 import data.checkrein
 
 action(capability, effect, segments) := {
-	"task": {"capabilities": ["workspace.read", "workspace.list", "workspace.write_file", "shell.run"]},
+	"task": {
+		"capabilities": ["workspace.read", "workspace.list", "workspace.write_file", "shell.run"],
+		"plan_mode": false,
+	},
+	"provenance": {"lowest_trust": "workspace", "untrusted": false, "private": false},
 	"action": {
+		"egress": false,
 		"capability": capability,
 		"side_effect_class": effect,
 		"facts": {
@@ -39,6 +44,23 @@ test_write_needs_an_approval if {
 		},
 		"obligations": [],
 	} with input as action("workspace.write_file", "REVERSIBLE", ["src", "a.py"])
+}
+
+test_after_untrusted_content_the_same_write_has_one_more_reason if {
+	tainted := {"provenance": {"lowest_trust": "external", "untrusted": true}}
+	write := object.union(action("workspace.write_file", "REVERSIBLE", ["src", "a.py"]), tainted)
+	found := checkrein.decision with input as write
+	found.decision == "REQUIRE_APPROVAL"
+	found.reasons == ["workspace_write", "write_after_untrusted"]
+	found.approval.roles == ["approver"]
+}
+
+test_plan_mode_denies_the_same_write if {
+	planned := {"task": {"plan_mode": true}}
+	write := object.union(action("workspace.write_file", "REVERSIBLE", ["src", "a.py"]), planned)
+	found := checkrein.decision with input as write
+	found.decision == "DENY"
+	found.reasons == ["plan_mode"]
 }
 
 test_deny_beats_ask if {
