@@ -85,6 +85,18 @@ demo: ## the main job from proposal to evidence, killed and recovered on the way
 bench: setup ## the governed loop against LangChain's own, on the same Postgres
 	$(BIN)/python -m checkrein.evals.benchmark $(ARGS)
 
+.PHONY: opa
+opa: setup ## find a real OPA, or build one with Go, once
+	@$(BIN)/python -m checkrein.evals.opa_binary
+
+.PHONY: parity
+parity: setup opa ## the embedded engine and a real OPA, asked the same (ARGS=--quick for some)
+	$(BIN)/python -m checkrein.evals.parity $(ARGS)
+
+.PHONY: bench-policy
+bench-policy: setup opa ## decisions a second in each engine, and the policy's share of an action
+	$(BIN)/python -m checkrein.evals.benchmark_policy $(ARGS)
+
 .PHONY: bench-effects
 bench-effects: setup ## what an effect costs: commits, round trips, effects a second, recovery
 	$(BIN)/python -m checkrein.evals.benchmark_effects $(ARGS)
@@ -145,7 +157,7 @@ lock: | python ## resolve both lock files anew (UPGRADE=1 to take newer versions
 	@[ -x $(BIN)/python ] || { $(call environment,$(VENV)); }
 	@[ -x $(BIN)/uv ] || $(BIN)/python -m pip install $(PIP_QUIET) uv
 	$(BIN)/uv pip compile pyproject.toml $(COMPILE) -o requirements.lock \
-		--extra dev --extra models --extra studio --extra demo --extra bench
+		--extra dev --extra models --extra studio --extra demo --extra bench --extra opa
 	$(BIN)/uv pip compile pyproject.toml $(COMPILE) -o requirements-demo.lock \
 		--constraint requirements.lock --extra demo
 

@@ -87,7 +87,7 @@ def _absolute(document: YamlDocument, contract: TaskContract, base: Path) -> Tas
     if contract.workspace is not None:
         path = os.path.abspath(base / contract.workspace.path)
         changed["workspace"] = contract.workspace.model_copy(update={"path": path})
-    if contract.policy is not None:
+    if contract.policy is not None and not contract.policy.startswith("opa:"):
         changed["policy"] = os.path.abspath(base / contract.policy)
     if contract.model is not None and contract.model.startswith(SCRIPTED):
         script = contract.model.removeprefix(SCRIPTED).strip()

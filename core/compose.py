@@ -35,6 +35,7 @@ from checkrein.errors import InputError
 from checkrein.graph.lifecycle import FrontDoor
 from checkrein.policy_rego.bundle_files import load_bundle, shipped_bundle
 from checkrein.policy_rego.idle import IdlePolicies
+from checkrein.policy_rego.opa_extra import PREFIX, open_opa
 from checkrein.ports.bundle import Ports
 from checkrein.ports.capability import Capability
 from checkrein.ports.effect_contract import contradictions
@@ -250,9 +251,31 @@ class _Opener:
         if contract is None:
             yield AbsentPolicy()
             return
-        folder = contract.policy
+        folder = contract.policy or self.settings.policy
+        if folder is not None and folder.startswith(PREFIX):
+            policy = await self._opa(folder)
+            try:
+                yield policy
+            finally:
+                await policy.close()
+            return
         bundle = await asyncio.to_thread(
             shipped_bundle if folder is None else lambda: load_bundle(Path(folder))
         )
         async with self.policies.lent(bundle) as policy:
             yield policy
+
+    async def _opa(self, named: str) -> Policy:
+        """The server that is named. What is secret goes to the one of the settings alone.
+
+        Else a task file could have the token sent to a server of its own.
+        """
+        url = named.removeprefix(PREFIX)
+        if named != self.settings.policy:
+            return await open_opa(url)
+        return await open_opa(
+            url,
+            token=self.settings.opa_token,
+            ca=self.settings.opa_ca,
+            revisions=self.settings.opa_revisions,
+        )

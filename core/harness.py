@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
@@ -26,7 +27,7 @@ class Harness:
     def __init__(self, parts: Parts, policy: Path | str | None = None) -> None:
         """Use `Harness.open`."""
         self._parts = parts
-        self._policy = None if policy is None else Path(policy).absolute()
+        self._policy = None if policy is None else _named(policy)
 
     @classmethod
     @asynccontextmanager
@@ -43,9 +44,9 @@ class Harness:
         Args:
             model: your LangChain chat model; None takes each task's `model` string.
             capabilities: functions of yours, made by `@capability`, beside the workspace's.
-            policy: a bundle folder for the tasks that are run here; it becomes a part of their
-                contract, so that every later process uses it too. None takes each task's own, else
-                the shipped rules.
+            policy: a bundle folder, or `opa:URL` of a server, for the tasks that are run here; it
+                becomes a part of their contract, so that every later process uses it too. None
+                takes each task's own, else what CHECKREIN_POLICY names, else the shipped rules.
             settings: None reads the CHECKREIN_... environment variables.
 
         Raises:
@@ -53,7 +54,11 @@ class Harness:
             StoreError: the database cannot be used.
         """
         given = Given(model, tuple(capabilities))
-        async with composed(settings or Settings.from_env(), given) as parts:
+        settings = settings or Settings.from_env()
+        if policy is not None:
+            # Named by this program itself, so that the settings' token is meant for it.
+            settings = replace(settings, policy=_named(policy))
+        async with composed(settings, given) as parts:
             yield cls(parts, policy)
 
     async def run(self, contract: TaskContract) -> Report:
@@ -63,7 +68,7 @@ class Harness:
             InputError: workspace, policy or model cannot be opened; nothing was stored.
         """
         if self._policy is not None:
-            contract = contract.model_copy(update={"policy": str(self._policy)})
+            contract = contract.model_copy(update={"policy": self._policy})
         return await self._parts.front_door.start(contract)
 
     async def resume(self, attempt_id: str) -> Report:
@@ -130,6 +135,12 @@ class Harness:
             authenticated=False,
             reason=reason,
         )
+
+
+def _named(policy: Path | str) -> str:
+    """`opa:URL` as it is, a folder absolute."""
+    named = str(policy)
+    return named if named.startswith("opa:") else str(Path(named).absolute())
 
 
 def run_sync(contract: TaskContract, *, model: BaseChatModel | None = None) -> Report:

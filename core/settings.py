@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -24,6 +24,10 @@ class Settings:
         durability: when LangGraph saves its own checkpoint (docs/decisions/0002).
         failpoint: `PLACE` or `PLACE:N` at which tests end the process; None in production.
         capabilities: `MODULE:OBJECT`s, comma separated: capabilities of yours for every command.
+        policy: what decides where a task names nothing: a bundle's folder, or `opa:URL`; None is
+            the shipped bundle.
+        opa_token, opa_ca, opa_revisions: for the server that `policy` names, and for no other
+            (docs/policies-opa.md).
     """
 
     home: Path
@@ -31,10 +35,15 @@ class Settings:
     durability: Durability = "exit"
     failpoint: str | None = None
     capabilities: str = ""
+    policy: str | None = None
+    opa_token: str | None = field(default=None, repr=False)
+    opa_ca: str | None = None
+    opa_revisions: frozenset[str] = frozenset()
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] = os.environ) -> "Settings":
-        """Read CHECKREIN_HOME, _DATABASE_URL, _DURABILITY, _FAILPOINT and _CAPABILITIES.
+        """Read CHECKREIN_HOME, _DATABASE_URL, _DURABILITY, _FAILPOINT, _CAPABILITIES,
+        _POLICY and _OPA_TOKEN, _OPA_CA, _OPA_REVISIONS.
 
         Raises:
             InputError: a value is unusable.
@@ -52,7 +61,29 @@ class Settings:
             durability=durability,  # type: ignore[arg-type] # checked above
             failpoint=environ.get("CHECKREIN_FAILPOINT") or None,
             capabilities=environ.get("CHECKREIN_CAPABILITIES", ""),
+            policy=_policy(environ.get("CHECKREIN_POLICY", "")),
+            opa_token=environ.get("CHECKREIN_OPA_TOKEN") or None,
+            opa_ca=environ.get("CHECKREIN_OPA_CA") or None,
+            opa_revisions=frozenset(
+                part.strip()
+                for part in environ.get("CHECKREIN_OPA_REVISIONS", "").split(",")
+                if part.strip()
+            ),
         )
+
+
+def _policy(text: str) -> str | None:
+    """`opa:URL` as it is, and the folder of `embedded:DIR`, absolute."""
+    kind, _, rest = text.partition(":")
+    if not text:
+        return None
+    if kind == "opa" and rest:
+        return text
+    if kind == "embedded" and rest:
+        return str(Path(rest).expanduser().absolute())
+    raise InputError(
+        "CHECKREIN_POLICY is neither embedded:DIR nor opa:URL.", op="settings.from_env"
+    )
 
 
 def default_home() -> Path:

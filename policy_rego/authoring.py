@@ -5,12 +5,14 @@ import re
 from pathlib import Path
 
 from checkrein.errors import InputError
+from checkrein.policy_rego.bundle_export import export_bundle
 from checkrein.policy_rego.bundle_files import Bundle, entrypoint, load_bundle, shipped_bundle
 from checkrein.policy_rego.bundle_tests import Coverage, TestReport, TestResult, test, test_bundle
 from checkrein.policy_rego.embedded import DEADLINE_S
 from checkrein.policy_rego.engine_process import EngineProcess
 from checkrein.policy_rego.findings import Finding, caret
 from checkrein.policy_rego.input_document import read_input
+from checkrein.policy_rego.library import add_to, rules
 from checkrein.policy_rego.lint import lint
 from checkrein.policy_rego.probing import Condition
 from checkrein.policy_rego.replay import KINDS, Change, Recorded, Replay, replayed
@@ -31,14 +33,17 @@ __all__ = [
     "RuleAnswer",
     "TestReport",
     "TestResult",
+    "add_to",
     "caret",
     "check",
     "documented",
     "entrypoint",
     "explained",
+    "export_bundle",
     "load_bundle",
     "read_input",
     "replayed",
+    "rules",
     "shipped_bundle",
     "start",
     "test",

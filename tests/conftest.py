@@ -14,6 +14,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from checkrein.checkpointer import embedded_server, migrate, server
+from checkrein.evals.opa_binary import HOW
 from checkrein.settings import Settings
 
 
@@ -75,3 +76,10 @@ def environment(home: Path, database_url: str) -> dict[str, str]:
         "PYTHONWARNINGS": "error",
         "NO_COLOR": "1",
     }
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say once how to get a real OPA, where tests were skipped for want of one."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if any(HOW in str(report.longrepr) for report in skipped):
+        terminalreporter.write_line(HOW)

@@ -92,6 +92,27 @@ def test(
 
 
 @app.command()
+def add(
+    folder: Folder,
+    names: Annotated[
+        list[str], typer.Argument(metavar="RULE...", help="As docs/policy-rules.md names them.")
+    ],
+    json: Json = False,
+) -> int:
+    """Copy rules that ship with Checkrein into a bundle, with their tests and data."""
+    from checkrein.policy_rego import authoring
+
+    written = asyncio.run(authoring.add_to(folder, names))
+    if json:
+        out_json({"path": str(folder), "files": [str(path) for path in written]})
+        return Exit.DONE
+    for path in written:
+        out(shown(path))
+    out(f"next: set the data, then checkrein policy test {shown(folder)}")
+    return Exit.DONE
+
+
+@app.command()
 def init(folder: Folder, json: Json = False) -> int:
     """Write a first bundle with tests into a new folder."""
     from checkrein.policy_rego import authoring
@@ -103,6 +124,25 @@ def init(folder: Folder, json: Json = False) -> int:
     for path in written:
         out(shown(path))
     out(f"next: checkrein policy test {shown(folder)}")
+    return Exit.DONE
+
+
+@app.command()
+def export(
+    folder: Folder,
+    out_folder: Annotated[Path, typer.Argument(metavar="OUT", help="A new folder.")],
+    json: Json = False,
+) -> int:
+    """Write a bundle as an OPA server takes it: with the entrypoint, and its hash as revision."""
+    from checkrein.policy_rego import authoring
+
+    bundle = authoring.load_bundle(folder)
+    authoring.export_bundle(bundle, out_folder)
+    if json:
+        out_json({"path": str(out_folder), "version": bundle.version})
+    else:
+        out(f"{shown(out_folder)} holds {bundle.version}")
+        out(f"next: opa build --bundle {shown(out_folder)}")
     return Exit.DONE
 
 

@@ -232,3 +232,28 @@ def test_diff_of_files(plain_cli: Cli, bundle: Path, input_file: Path, tmp_path:
     assert [change["name"] for change in ran.json["changes"]] == ["two.json"]
     both = ("--inputs", folder, "--since", "2026-01-01")
     assert plain_cli("policy", "diff", bundle, new, *both).code == 2
+
+
+def test_a_bundle_is_written_as_a_server_takes_it(plain_cli: Cli, tmp_path: Path) -> None:
+    """Protects teams with an OPA server: what it serves is what is judged here, hash and all."""
+    bundle, out = tmp_path / "mine", tmp_path / "served"
+    assert plain_cli("policy", "init", bundle).code == 0
+    ran = plain_cli("policy", "export", bundle, out, "--json")
+    assert ran.code == 0
+    assert ran.json["version"] == plain_cli("policy", "version", bundle, "--json").json["version"]
+    assert ran.json["version"] in (out / ".manifest").read_text(encoding="utf-8")
+    assert (out / "checkrein" / "decision.rego").exists()
+    assert plain_cli("policy", "export", bundle, out).code == 2
+
+
+def test_shipped_rules_are_copied_with_tests_and_data(plain_cli: Cli, tmp_path: Path) -> None:
+    """Protects: a copied rule works as it is, and nothing of one's own is overwritten."""
+    bundle = tmp_path / "mine"
+    assert plain_cli("policy", "init", bundle).code == 0
+    ran = plain_cli("policy", "add", bundle, "money", "network", "--json")
+    assert ran.code == 0
+    names = {Path(path).name for path in ran.json["files"]}
+    assert {"money.rego", "money_test.rego", "network.rego", "data.json"} <= names
+    assert plain_cli("policy", "test", bundle).code == 0
+    assert plain_cli("policy", "add", bundle, "money").code == 2
+    assert plain_cli("policy", "add", bundle, "mony").code == 2
