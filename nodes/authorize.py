@@ -20,6 +20,7 @@ from checkrein.contracts.decision import (
     Verdict,
 )
 from checkrein.contracts.event import PolicyDecided
+from checkrein.contracts.secrets import secret_hits
 from checkrein.contracts.task import TaskContract
 from checkrein.nodes.limits import unavailable
 from checkrein.nodes.run import Run
@@ -138,7 +139,8 @@ def _action(run: Run, action: Action, description: Description, repeats: bool) -
         resource_version=description.resource_version,
         side_effect_class=action.side_effect_class,
         reversible=action.side_effect_class is not SideEffect.IRREVERSIBLE,
-        facts=description.facts,
+        # Counted here, for every capability: a declaration could forget to.
+        facts=description.facts.model_copy(update={"secret_hits": secret_hits(action.args)}),
         repeats_effect=repeats,
         egress=spec.egress,
         environment=spec.environment,

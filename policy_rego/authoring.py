@@ -8,6 +8,7 @@ from checkrein.errors import InputError
 from checkrein.policy_rego.bundle_export import export_bundle
 from checkrein.policy_rego.bundle_files import Bundle, entrypoint, load_bundle, shipped_bundle
 from checkrein.policy_rego.bundle_tests import Coverage, TestReport, TestResult, test, test_bundle
+from checkrein.policy_rego.decision_log import entry as log_entry
 from checkrein.policy_rego.embedded import DEADLINE_S
 from checkrein.policy_rego.engine_process import EngineProcess
 from checkrein.policy_rego.findings import Finding, caret
@@ -41,6 +42,7 @@ __all__ = [
     "explained",
     "export_bundle",
     "load_bundle",
+    "log_entry",
     "read_input",
     "replayed",
     "rules",

@@ -54,6 +54,7 @@ _PACKAGES = (
         "pip install checkrein, or set CHECKREIN_DATABASE_URL to a server of yours",
     ),
     ("pytest", False, "the example's verifier", "pip install 'checkrein[demo]'"),
+    ("opa-python-client", False, "a policy server (opa:URL)", "pip install 'checkrein[opa]'"),
     ("langchain", False, "models other than scripted ones", "pip install 'checkrein[models]'"),
 )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from checkrein.entrypoints.cli import policy_diff, policy_docs, policy_why
+from checkrein.entrypoints.cli import policy_diff, policy_docs, policy_log, policy_why
 from checkrein.entrypoints.cli.console import error_json, fail, out, out_json, shown
 from checkrein.entrypoints.cli.exits import Exit
 from checkrein.entrypoints.cli.live import Live
@@ -161,6 +161,7 @@ def version(folder: Folder, json: Json = False) -> int:
 
 app.command("eval")(policy_why.evaluate)
 app.command()(policy_why.explain)
+app.command()(policy_log.log)
 app.command()(policy_diff.diff)
 app.command()(policy_docs.docs)
 

@@ -1,0 +1,76 @@
+"""What looks like a credential: counted for policies, and masked before anything is exported.
+
+By two signs: the name of a field, and the form of a value. It finds the usual ones; it is no proof
+that a text holds none.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+MASK = "[masked]"
+
+_NAMES = re.compile(
+    r"(^|[_\-.])(pass(word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|"
+    r"credentials?|authorization|cookie|session[_-]?id|pin|cvv|cvc)($|[_\-.])",
+    re.IGNORECASE,
+)
+_VALUES = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----"
+    r"|\b(AKIA|ASIA)[0-9A-Z]{16}\b"
+    r"|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}"
+    r"|\bxox[abprs]-[A-Za-z0-9-]{10,}"
+    r"|\bsk-[A-Za-z0-9_-]{20,}"
+    r"|\bsk_(live|test)_[A-Za-z0-9]{10,}"
+    r"|\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"
+    r"|\bBearer\s+[A-Za-z0-9._~+/=-]{12,}"
+    r"|://[^/\s:@]{1,256}:[^/\s:@]{1,256}@"
+)
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def secret_hits(value: Any) -> int:
+    """How many fields and texts in a JSON value look like credentials."""
+    return sum(1 for _ in _places(value, ""))
+
+
+def masked(value: Any) -> tuple[Any, list[str]]:
+    """The value with what looks like a credential taken out, and the places (JSON pointers)."""
+    places = list(_places(value, ""))
+    return _without(value, "", frozenset(places)), places
+
+
+def _places(value: Any, at: str) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, item in cast(Mapping[str, Any], value).items():
+            place = f"{at}/{_escaped(str(key))}"
+            filled = isinstance(item, str | int) and not isinstance(item, bool) and item != ""
+            if filled and _NAMES.search(_WORDS.sub("_", str(key))):
+                yield place
+            else:
+                yield from _places(item, place)
+    elif isinstance(value, list | tuple):
+        for number, item in enumerate(cast("list[Any]", value)):
+            yield from _places(item, f"{at}/{number}")
+    elif isinstance(value, str) and _VALUES.search(value):
+        yield at
+
+
+def _without(value: Any, at: str, places: frozenset[str]) -> Any:
+    if at in places:
+        return MASK
+    if isinstance(value, Mapping):
+        return {
+            key: _without(item, f"{at}/{_escaped(str(key))}", places)
+            for key, item in cast(Mapping[str, Any], value).items()
+        }
+    if isinstance(value, list | tuple):
+        return [
+            _without(item, f"{at}/{number}", places)
+            for number, item in enumerate(cast("list[Any]", value))
+        ]
+    return value
+
+
+def _escaped(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
