@@ -36,6 +36,7 @@ from checkrein.graph.lifecycle import FrontDoor
 from checkrein.policy_rego.bundle_files import load_bundle, shipped_bundle
 from checkrein.policy_rego.idle import IdlePolicies
 from checkrein.policy_rego.opa_extra import PREFIX, open_opa
+from checkrein.policy_rego.shadow_log import shadowed
 from checkrein.ports.bundle import Ports
 from checkrein.ports.capability import Capability
 from checkrein.ports.effect_contract import contradictions
@@ -196,7 +197,10 @@ class _Opener:
             CommandVerifier(LocalCommandRunner(), self.artifacts),
             UnchangedVerifier(),
         )
-        async with self._policy(None if only_to_end else contract) as policy:
+        async with (
+            self._policy(None if only_to_end else contract) as live,
+            shadowed(live, self.settings.policy_shadow, self.settings.home) as policy,
+        ):
             yield Ports(
                 policy=policy,
                 model=model,

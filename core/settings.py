@@ -24,6 +24,8 @@ class Settings:
         durability: when LangGraph saves its own checkpoint (docs/decisions/0002).
         failpoint: `PLACE` or `PLACE:N` at which tests end the process; None in production.
         capabilities: `MODULE:OBJECT`s, comma separated: capabilities of yours for every command.
+        policy_shadow: a candidate bundle's folder: asked beside the live policy, never deciding;
+            where it differs is written to `shadow.jsonl` in the home.
         policy: what decides where a task names nothing: a bundle's folder, or `opa:URL`; None is
             the shipped bundle.
         opa_token, opa_ca, opa_revisions: for the server that `policy` names, and for no other
@@ -36,6 +38,7 @@ class Settings:
     failpoint: str | None = None
     capabilities: str = ""
     policy: str | None = None
+    policy_shadow: str | None = None
     opa_token: str | None = field(default=None, repr=False)
     opa_ca: str | None = None
     opa_revisions: frozenset[str] = frozenset()
@@ -62,6 +65,7 @@ class Settings:
             failpoint=environ.get("CHECKREIN_FAILPOINT") or None,
             capabilities=environ.get("CHECKREIN_CAPABILITIES", ""),
             policy=_policy(environ.get("CHECKREIN_POLICY", "")),
+            policy_shadow=_folder(environ.get("CHECKREIN_POLICY_SHADOW", "")),
             opa_token=environ.get("CHECKREIN_OPA_TOKEN") or None,
             opa_ca=environ.get("CHECKREIN_OPA_CA") or None,
             opa_revisions=frozenset(
@@ -70,6 +74,10 @@ class Settings:
                 if part.strip()
             ),
         )
+
+
+def _folder(text: str) -> str | None:
+    return str(Path(text).expanduser().absolute()) if text else None
 
 
 def _policy(text: str) -> str | None:
