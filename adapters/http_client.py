@@ -106,7 +106,8 @@ class HttpClient:
                 response.headers.get("retry-after", ""),
             )
         finally:
-            await response.aclose()
+            # Shielded: whoever cuts this off meanwhile must not leave the connection open.
+            await asyncio.shield(response.aclose())
 
     def _client(self) -> httpx.AsyncClient:
         if self._given is not None:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 from typing import NamedTuple, TypeVar
 
 from checkrein.errors import CapabilityError, CheckreinError, LeaseLostError, StoreError
+from checkrein.nodes.limits import time_limit_s
 from checkrein.ports.capability import Capability
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ async def called(
     This is the one place in which everything is caught: a capability is foreign code.
     """
     try:
-        async with asyncio.timeout(within_s or capability.spec.timeout_s):
+        async with asyncio.timeout(within_s or time_limit_s(capability.spec)):
             return await work
     except CapabilityError as error:
         return Failed(error.code, error)

@@ -31,10 +31,15 @@ def for_capability(constraints: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in constraints.items() if name not in EVERYWHERE}
 
 
-def time_limit_s(spec: CapabilitySpec, constraints: Mapping[str, Any]) -> float:
-    """The longest that one call may take, in seconds: the declared time, or less."""
-    limit = constraints.get(TIMEOUT)
-    return spec.timeout_s if limit is None else min(spec.timeout_s, float(limit) / 1000)
+def time_limit_s(spec: CapabilitySpec, constraints: Mapping[str, Any] | None = None) -> float:
+    """When one call is cut off, in seconds: the declared time and a moment, or the policy's limit.
+
+    The moment is for capabilities that keep the time themselves: cut off at the very same time,
+    they could not even close their connections.
+    """
+    declared = spec.timeout_s + min(1.0, spec.timeout_s / 4)
+    limit = (constraints or {}).get(TIMEOUT)
+    return declared if limit is None else min(declared, float(limit) / 1000)
 
 
 def check_writes(spec: CapabilitySpec, constraints: Mapping[str, Any]) -> None:
