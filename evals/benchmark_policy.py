@@ -88,11 +88,11 @@ class Watch:
                 watch.count += 1
                 watch.seconds += time.perf_counter() - began
 
-        EmbeddedPolicy.decide = timed  # type: ignore[method-assign]
+        EmbeddedPolicy.decide = timed  # type: ignore[method-assign] # compose opens it, not we
         return self
 
     def __exit__(self, *_: object) -> None:
-        EmbeddedPolicy.decide = self._decide  # type: ignore[method-assign]
+        EmbeddedPolicy.decide = self._decide  # type: ignore[method-assign] # put back
 
 
 async def engines(binary: Path, golib: Path | None, count: int) -> list[Line]:

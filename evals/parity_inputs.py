@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from checkrein.contracts.action import AddressClass, SideEffect
@@ -124,7 +125,7 @@ class Generator:
     def _args(self) -> dict[str, Any]:
         if self._chance(0.5):
             return {
-                name: self._list(lambda kind=name: self._member(kind), 2)  # type: ignore[misc]
+                name: self._list(partial(self._member, name), 2)
                 for name in ("allow", "ask", "deny", "limit")
                 if self._chance(0.1 if name == "deny" else 0.6)
             }

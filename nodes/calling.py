@@ -23,6 +23,25 @@ class Failed(NamedTuple):
     kind: str
     error: CapabilityError | None = None
 
+    def told(self, capability: Capability, op: str) -> CapabilityError:
+        """The error of a call that changes nothing: its own, or that it was late or broke."""
+        if self.error is not None:
+            return self.error
+        name, limit_s = capability.spec.name, capability.spec.timeout_s
+        if self.kind == TimeoutError.__name__:
+            return CapabilityError(
+                f"{name} did not answer within {limit_s:g} s.",
+                op=op,
+                code="not_in_time",
+                retryable=True,
+                advice="Its target is slow or gone, and nothing was changed. Try it later.",
+            )
+        return CapabilityError(
+            f"{name} failed: {self.kind}.",
+            op=op,
+            advice="It is broken in itself; nothing was changed. Reach the goal another way.",
+        )
+
 
 async def called(
     capability: Capability,
@@ -32,7 +51,8 @@ async def called(
 ) -> T | Failed:
     """Await a call within the declared time, or `within_s` seconds.
 
-    `passing` errors are the harness's own and go on.
+    `passing` errors are the harness's own and go on: for a call that changes nothing that is every
+    error but the capability's own word.
 
     This is the one place in which everything is caught: a capability is foreign code.
     """

@@ -17,6 +17,7 @@ from checkrein.contracts.observation import ObservationStatus
 from checkrein.errors import (
     BudgetExceededError,
     CapabilityError,
+    CheckreinError,
     ConflictError,
 )
 from checkrein.nodes import observations
@@ -25,7 +26,7 @@ from checkrein.nodes.authorize import Ruling
 from checkrein.nodes.calling import Failed, called
 from checkrein.nodes.executing import Ready, executed, marked
 from checkrein.nodes.limits import DRY_RUN, check_writes
-from checkrein.nodes.perform import checked, not_in_time, out_of_calls
+from checkrein.nodes.perform import checked, out_of_calls
 from checkrein.nodes.receipts import no_change, repeated, taken
 from checkrein.nodes.run import Run
 from checkrein.nodes.settling import (
@@ -50,19 +51,18 @@ async def perform_write(run: Run, position: Position, state: ActionState) -> str
         if settled is not None:
             return settled
     sent_before = effect is not None and effect.status is not EffectStatus.INTENT
-    try:
-        async with asyncio.timeout(capability.spec.timeout_s):
-            prepared, description = await asyncio.gather(
-                capability.prepare(state.action.args, preview=False),
-                capability.describe(state.action.args),
-            )
-    except (CapabilityError, TimeoutError) as error:
+    looked = asyncio.gather(
+        capability.prepare(state.action.args, preview=False),
+        capability.describe(state.action.args),
+    )
+    found = await called(capability, looked, passing=(CheckreinError,))
+    if isinstance(found, Failed):
+        error = found.told(capability, "ledger.prepare")
         if effect is not None and sent_before:
             return await _unclear(run, state, effect, f"it was sent, and now: {error}")
-        if isinstance(error, TimeoutError):
-            error = not_in_time(capability, "ledger.prepare")
         await run.record(observations.failed(state.action, error, capability.spec.trust))
         return "done"
+    prepared, description = found
     reserved = position.budgets[Budget.TOOL_CALLS].reserved
     ready = Ready(capability, prepared, description, effect, reserved)
     if effect is not None and sent_before:

@@ -18,9 +18,10 @@ from checkrein.contracts.event import (
     RetryScheduled,
 )
 from checkrein.contracts.observation import ObservationStatus
-from checkrein.errors import BudgetExceededError, CapabilityError
+from checkrein.errors import BudgetExceededError, CapabilityError, CheckreinError
 from checkrein.nodes import observations
 from checkrein.nodes.authorize import Ruling, authorize
+from checkrein.nodes.calling import Failed, called
 from checkrein.nodes.limits import REDACT, for_capability, redacted, time_limit_s
 from checkrein.nodes.run import Run
 from checkrein.ports.capability import Capability, Description, ReadResult
@@ -88,16 +89,16 @@ async def _read(
     """
     policy = capability.spec.retry
     for n in range(1, policy.tries + 1):
-        reading = asyncio.wait_for(
+        reading = called(
+            capability,
             capability.read(action.args, for_capability(constraints)),
-            time_limit_s(capability.spec, constraints),
+            passing=(CheckreinError,),
+            within_s=time_limit_s(capability.spec, constraints),
         )
-        try:
-            return await run.interruptible(reading)
-        except TimeoutError:
-            failure = not_in_time(capability, f"{capability.spec.name}.read")
-        except CapabilityError as error:
-            failure = error
+        found = await run.interruptible(reading)
+        if not isinstance(found, Failed):
+            return found
+        failure = found.told(capability, f"{capability.spec.name}.read")
         if not failure.retryable or n == policy.tries:
             raise failure
         delay_s = policy.pause(n)
@@ -115,17 +116,6 @@ async def _read(
     raise AssertionError("a policy has at least one try")
 
 
-def not_in_time(capability: Capability, op: str) -> CapabilityError:
-    """A call that changes nothing took too long."""
-    return CapabilityError(
-        f"{capability.spec.name} did not answer within {capability.spec.timeout_s:g} s.",
-        op=op,
-        code="not_in_time",
-        retryable=True,
-        advice="Its target is slow or gone; nothing was changed. Try later, or another way.",
-    )
-
-
 async def out_of_calls(run: Run, position: Position) -> str:
     """Record that one more tool call does not fit, and suspend."""
     line = position.budgets[Budget.TOOL_CALLS]
@@ -137,15 +127,12 @@ async def perform_read(run: Run, position: Position, state: ActionState) -> str:
     """Run a READ: the same gate, no effect row, its result in one transaction."""
     action = state.action
     capability = run.ports.capabilities[action.capability]
-    try:
-        async with asyncio.timeout(capability.spec.timeout_s):
-            description = await capability.describe(action.args)
-    except CapabilityError as error:
+    description = await called(
+        capability, capability.describe(action.args), passing=(CheckreinError,)
+    )
+    if isinstance(description, Failed):
+        error = description.told(capability, f"{capability.spec.name}.describe")
         await run.record(observations.failed(action, error, capability.spec.trust))
-        return "done"
-    except TimeoutError:
-        late = not_in_time(capability, f"{capability.spec.name}.describe")
-        await run.record(observations.failed(action, late))
         return "done"
     ruling, events = await checked(run, position, state, description, description.resource_version)
     if events is None:

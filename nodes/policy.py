@@ -9,9 +9,10 @@ from checkrein.contracts.context import Trust
 from checkrein.contracts.decision import Verdict
 from checkrein.contracts.event import ActionProposed, AttemptEnded, Observed, Payload
 from checkrein.contracts.proposal import ToolProposal
-from checkrein.errors import CapabilityError, EnvironmentFault
+from checkrein.errors import CapabilityError, CheckreinError, EnvironmentFault
 from checkrein.nodes import observations
 from checkrein.nodes.authorize import authorize
+from checkrein.nodes.calling import Failed, called
 from checkrein.nodes.compensation import compensated
 from checkrein.nodes.proposals import read_reply
 from checkrein.nodes.requests import request
@@ -77,8 +78,13 @@ async def _first_look(run: Run, position: Position, turn: TurnState) -> None:
     for proposal in reply.proposals:
         if not isinstance(proposal, ToolProposal):
             continue
+        capability = run.ports.capabilities[proposal.capability]
         try:
-            described = await run.ports.capabilities[proposal.capability].describe(proposal.args)
+            described = await called(
+                capability, capability.describe(proposal.args), passing=(CheckreinError,)
+            )
+            if isinstance(described, Failed):
+                raise described.told(capability, "policy.describe")
             undoes = await compensated(run, position, proposal)
             action = _action(run, position, turn, proposal, described, undoes)
         except CapabilityError as error:

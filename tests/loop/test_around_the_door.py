@@ -5,15 +5,13 @@ what stops them is the database alone. Afterwards the attempt still works as it 
 """
 
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-import httpx
 import loops
 import pytest
-import pytest_asyncio
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 from payment_account import FAST, Account
@@ -25,25 +23,10 @@ from checkrein.graph.build import build
 from checkrein.settings import Settings
 from checkrein.studio_people import Person
 from checkrein.studio_runs import Publisher, ServerRuns
-from checkrein.testing.payment_server.process import running
 
 PAY = loops.says("I pay.", loops.call("payments.charge", amount=500, currency="EUR", to="acme"))
 YES = {"decisions": [{"type": "approve"}]}
 RUN: dict[str, Any] = {"outcome": "run", "came_from": "commit_effect"}
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[str]:
-    """One payment service for the module."""
-    async with running(tmp_path_factory.mktemp("payments")) as url:
-        yield url
-
-
-@pytest.fixture
-async def bank(service: str) -> AsyncGenerator[Account]:
-    """A fresh account at it."""
-    async with httpx.AsyncClient(base_url=service, trust_env=False) as client:
-        yield Account(service, uuid.uuid4().hex, client)
 
 
 class Intruder:

@@ -276,3 +276,32 @@ async def test_a_declaration_that_contradicts_itself_is_refused_at_the_door(
         async with Harness.open(capabilities=[pay], settings=settings):
             raise AssertionError("it was let in")
     assert refused.value.code == "capability_unusable"
+
+
+@pytest.mark.parametrize("broken", ["describe", "prepare", "describe_late"])
+async def test_a_capability_that_is_broken_in_itself_ends_no_run(
+    broken: str, tmp_path: Path, settings: Settings
+) -> None:
+    """Foreign code may raise anything, or hang: the call has failed, and the run goes on."""
+
+    @capability("notes.add", timeout_s=0.2)
+    async def note(text: str) -> None:
+        """Add a note."""
+
+    async def breaks(*_: Any, **__: Any) -> None:
+        if broken == "describe_late":
+            await asyncio.sleep(30)
+        raise KeyError("secret")
+
+    object.__setattr__(note, broken.partition("_")[0], breaks)
+    task = contract(
+        tmp_path, [says("", call("notes.add", text="x")), DONE], capabilities=["notes.add"]
+    )
+    async with opened(settings, note) as (harness, parts):
+        report = await harness.run(task)
+        (told,) = await results(parts, report.attempt_id)
+    assert (report.status, report.effects) == (AttemptStatus.CANDIDATE_VERIFIED, {})
+    assert told.diagnostics is not None
+    late = broken == "describe_late"
+    assert told.diagnostics.error_type == ("not_in_time" if late else "capability_failed")
+    assert "secret" not in told.model_dump_json()

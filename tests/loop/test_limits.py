@@ -1,14 +1,10 @@
 """Limits of a policy bite at the executor, each by name; what nobody can enforce is a denial."""
 
 import asyncio
-import uuid
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-import pytest_asyncio
 from loops import DONE, call, contract, opened, payloads, says
 from payment_account import Account
 
@@ -17,7 +13,6 @@ from checkrein.contracts.event import Observed
 from checkrein.contracts.observation import Observation
 from checkrein.ports.capability import Capability
 from checkrein.settings import Settings
-from checkrein.testing.payment_server.process import running
 
 RULES = """package checkrein.rules.limited
 
@@ -27,20 +22,6 @@ limit contains {limit}
 """
 
 PAY = call("payments.charge", amount=1250, currency="EUR", to="acme")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[str]:
-    """One payment service for the module."""
-    async with running(tmp_path_factory.mktemp("payments")) as url:
-        yield url
-
-
-@pytest.fixture
-async def bank(service: str) -> AsyncGenerator[Account]:
-    """A fresh account at it."""
-    async with httpx.AsyncClient(base_url=service, trust_env=False) as client:
-        yield Account(service, uuid.uuid4().hex, client)
 
 
 def limited(folder: Path, limit: str) -> Path:

@@ -1,13 +1,9 @@
 """A payment through the whole loop, over a real socket: what happens when answers get lost."""
 
-import uuid
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-import pytest_asyncio
 from loops import DONE, call, contract, opened, payloads, says
 from payment_account import FAST, Account
 
@@ -19,7 +15,6 @@ from checkrein.contracts.effect import EffectStatus, OutcomeSource
 from checkrein.contracts.event import EffectReconciled, EffectRetried, Observed
 from checkrein.contracts.task import TaskContract
 from checkrein.settings import Settings
-from checkrein.testing.payment_server.process import running
 
 ARGS: dict[str, Any] = {"amount": 1250, "currency": "EUR", "to": "acme"}
 PAY = says("I pay.", call("payments.charge", **ARGS))
@@ -30,20 +25,6 @@ def paying(folder: Path, *turns: dict[str, Any], **fields: Any) -> TaskContract:
     granted = ["payments.charge", "payments.refund"]
     fields.setdefault("capabilities", granted[:1])
     return contract(folder, turns or (PAY, DONE), **fields)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[str]:
-    """One payment service for the module."""
-    async with running(tmp_path_factory.mktemp("payments")) as url:
-        yield url
-
-
-@pytest.fixture
-async def bank(service: str) -> AsyncGenerator[Account]:
-    """A fresh account at it."""
-    async with httpx.AsyncClient(base_url=service, trust_env=False) as client:
-        yield Account(service, uuid.uuid4().hex, client)
 
 
 def charge(bank: Account, **terms: Any) -> HttpTarget:

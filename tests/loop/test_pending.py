@@ -1,15 +1,11 @@
 """One business act that two runs ask for: the second waits for the first one's effect."""
 
 import asyncio
-import uuid
 from collections import Counter
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-import pytest_asyncio
 from ledger_owners import BEFORE_SEND, LOST, Gated, Owner
 from loops import DONE, call, contract, opened, payloads, says
 from payment_account import FAST, Account
@@ -20,23 +16,8 @@ from checkrein.contracts.event import Observed
 from checkrein.contracts.task import TaskContract
 from checkrein.graph.reconciliation import reconcile_by_person
 from checkrein.settings import Settings
-from checkrein.testing.payment_server.process import running
 
 S = AttemptStatus
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[str]:
-    """One payment service for the module."""
-    async with running(tmp_path_factory.mktemp("payments")) as url:
-        yield url
-
-
-@pytest.fixture
-async def bank(service: str) -> AsyncGenerator[Account]:
-    """A fresh account at it."""
-    async with httpx.AsyncClient(base_url=service, trust_env=False) as client:
-        yield Account(service, uuid.uuid4().hex, client)
 
 
 def paying(folder: Path, amount: int = 500, **fields: Any) -> TaskContract:
