@@ -1,15 +1,13 @@
 """Reads of recorded decisions with their exact inputs. Nothing here writes."""
 
-import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from datetime import datetime
-from functools import cache
-from importlib import resources
 
 from psycopg.rows import DictRow
 
 from checkrein.checkpointer.faults import translating
 from checkrein.checkpointer.pool import Connections
+from checkrein.checkpointer.query_files import queries
 from checkrein.contracts.codec import digest
 from checkrein.contracts.decision import PolicyDecision
 from checkrein.errors import InputError, IntegrityError
@@ -20,16 +18,6 @@ PAGE = 100
 
 LISTED = 20
 """Decisions of an attempt that a message lists."""
-
-_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
-
-
-@cache
-def _queries() -> Mapping[str, str]:
-    """The queries of queries/decisions.sql, by name."""
-    text = (resources.files("checkrein.checkpointer") / "queries/decisions.sql").read_text("utf-8")
-    parts = _NAME.split(text)[1:]
-    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 class PostgresDecisions:
@@ -75,7 +63,9 @@ class PostgresDecisions:
 
     async def _rows(self, query: str, **values: object) -> list[DictRow]:
         async with translating(f"decisions.{query}"), self._pool.connection() as connection:
-            return await (await connection.execute(_queries()[query].encode(), values)).fetchall()
+            return await (
+                await connection.execute(queries("decisions.sql")[query], values)
+            ).fetchall()
 
 
 def _recorded(row: DictRow) -> RecordedDecision:

@@ -1,15 +1,12 @@
 """Reads of the projected tables. Nothing here writes."""
 
-import re
-from collections.abc import Mapping
-from functools import cache
-from importlib import resources
 from typing import Any
 
 from psycopg.rows import DictRow
 
 from checkrein.checkpointer.faults import translating
 from checkrein.checkpointer.pool import Connections
+from checkrein.checkpointer.query_files import queries
 from checkrein.contracts.action import Action
 from checkrein.contracts.approval import ApprovalGrant, ApprovalRequest
 from checkrein.contracts.attempt import Attempt
@@ -27,16 +24,6 @@ from checkrein.ports.records import (
     TurnRecord,
     Word,
 )
-
-_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
-
-
-@cache
-def _queries() -> Mapping[str, str]:
-    """The queries of queries/records.sql, by name."""
-    text = (resources.files("checkrein.checkpointer") / "queries/records.sql").read_text("utf-8")
-    parts = _NAME.split(text)[1:]
-    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 class PostgresRecords:
@@ -175,7 +162,9 @@ class PostgresRecords:
 
     async def _rows(self, query: str, **values: object) -> list[DictRow]:
         async with translating(f"records.{query}"), self._pool.connection() as connection:
-            return await (await connection.execute(_queries()[query].encode(), values)).fetchall()
+            return await (
+                await connection.execute(queries("records.sql")[query], values)
+            ).fetchall()
 
 
 def position_from(p: dict[str, Any]) -> Position:

@@ -11,7 +11,7 @@ from checkrein.policy_rego.bundle_files import Bundle
 from checkrein.policy_rego.engine_process import EngineProcess
 from checkrein.policy_rego.evaluation import decide, load_into
 from checkrein.policy_rego.findings import Finding, unusable
-from checkrein.policy_rego.input_document import input_text
+from checkrein.policy_rego.input_document import WrittenInput
 from checkrein.policy_rego.lint import lint
 from checkrein.policy_rego.output import Answer, Refusal, stamped
 
@@ -45,9 +45,7 @@ class EmbeddedPolicy:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._engine: EngineProcess | None = None
         self._closed = False
-        # The document that was written out last: it is asked for twice, once to judge it and once
-        # to store what was judged.
-        self._written: tuple[DecisionInput, bytes] | None = None
+        self._written = WrittenInput()
 
     @classmethod
     async def load(cls, bundle: Bundle, *, deadline_s: float = DEADLINE_S) -> "EmbeddedPolicy":
@@ -89,9 +87,7 @@ class EmbeddedPolicy:
         Raises:
             InputError: the document cannot be written canonically, or is too large.
         """
-        if self._written is None or self._written[0] is not document:
-            self._written = document, input_text(document)
-        return self._written[1]
+        return self._written.text(document)
 
     async def decide(self, document: DecisionInput) -> PolicyDecision:
         """Judge one action; never raises for a fault of the input, the policy or the engine.

@@ -12,6 +12,22 @@ MAX_INPUT_BYTES = 8 * 1024 * 1024
 _OP = "policy.input"
 
 
+class WrittenInput:
+    """The document that was written out last.
+
+    It is asked for twice: once to be judged, and once to store what was judged.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[DecisionInput, bytes] | None = None
+
+    def text(self, document: DecisionInput) -> bytes:
+        """`input_text`, written once for the same document; raises as that does."""
+        if self._last is None or self._last[0] is not document:
+            self._last = document, input_text(document)
+        return self._last[1]
+
+
 def input_text(document: DecisionInput) -> bytes:
     """Return the exact bytes that are judged, hashed and stored for a document.
 

@@ -9,7 +9,7 @@ import aiohttp
 from checkrein.contracts.codec import digest
 from checkrein.contracts.decision import DecisionInput, PolicyDecision, Reserved
 from checkrein.errors import EnvironmentFault, InputError
-from checkrein.policy_rego.input_document import input_text
+from checkrein.policy_rego.input_document import WrittenInput, input_text
 from checkrein.policy_rego.lint import trial_input
 from checkrein.policy_rego.opa_address import opa_address
 from checkrein.policy_rego.opa_answer import OLDEST, Served, answer, served, too_old
@@ -44,9 +44,7 @@ class OpaPolicy:
         self._deadline_s = deadline_s
         self._loop = asyncio.get_running_loop()
         self._closed = False
-        # The document that was written out last: it is asked for twice, once to judge it and once
-        # to store what was judged.
-        self._written: tuple[DecisionInput, bytes] | None = None
+        self._written = WrittenInput()
 
     @classmethod
     async def open(
@@ -108,9 +106,7 @@ class OpaPolicy:
         Raises:
             InputError: the document cannot be written canonically, or is too large.
         """
-        if self._written is None or self._written[0] is not document:
-            self._written = document, input_text(document)
-        return self._written[1]
+        return self._written.text(document)
 
     async def decide(self, document: DecisionInput) -> PolicyDecision:
         """Judge one action; never raises for a fault of the input, the policy or the server.
