@@ -1,11 +1,13 @@
 """Stand-ins for what an attempt does not need any more: one that is only brought to its end."""
 
+from collections.abc import Sequence
 from typing import NoReturn
 
 from checkrein.contracts.context import CompiledContext
 from checkrein.contracts.decision import DecisionInput, PolicyDecision
 from checkrein.contracts.proposal import ModelReply
 from checkrein.errors import CheckreinError
+from checkrein.ports.policy import PolicyNews
 
 
 class AbsentModel:
@@ -36,6 +38,13 @@ class AbsentPolicy:
     def input_text(self, document: DecisionInput) -> bytes:
         """Refuse: no new work is begun here."""
         _refused("policy")
+
+    def news(self) -> Sequence[PolicyNews]:
+        """Nothing: nothing is decided."""
+        return ()
+
+    def heard(self, news: Sequence[PolicyNews]) -> None:
+        """There is none."""
 
     async def close(self) -> None:
         """Nothing to stop."""

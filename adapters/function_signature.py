@@ -31,6 +31,7 @@ class FunctionSignature:
 
     Attributes:
         schema: JSON Schema of what a model may say.
+        names: the parameters that a model fills in.
         injected: the parameters that the harness fills in, never part of the schema.
     """
 
@@ -60,6 +61,7 @@ class FunctionSignature:
                     "Write each parameter as name: type.",
                     op,
                 )
+        self.names = frozenset(signature.parameters)
         try:
             self._adapter = _adapter(function, signature)
             self.schema: dict[str, Any] = self._adapter.json_schema(schema_generator=_NoTitles)

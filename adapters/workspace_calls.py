@@ -103,7 +103,7 @@ def required_text(data: bytes, path: str, *, op: str) -> str:
 
 
 class FileCapability:
-    """What all four have in common."""
+    """What all of them have in common."""
 
     spec: CapabilitySpec
 

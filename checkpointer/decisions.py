@@ -10,8 +10,9 @@ from checkrein.checkpointer.pool import Connections
 from checkrein.checkpointer.query_files import queries
 from checkrein.contracts.codec import digest
 from checkrein.contracts.decision import PolicyDecision
+from checkrein.contracts.event import PAYLOADS
 from checkrein.errors import InputError, IntegrityError
-from checkrein.ports.decisions import RecordedDecision
+from checkrein.ports.decisions import RecordedChange, RecordedDecision
 
 PAGE = 100
 """Decisions that are read at once, with their inputs."""
@@ -60,6 +61,15 @@ class PostgresDecisions:
             if len(rows) < PAGE:
                 return
             after_attempt, after_seq = rows[-1]["attempt_id"], rows[-1]["seq"]
+
+    async def last_change(self) -> RecordedChange | None:
+        """See the port."""
+        rows = await self._rows("last_change")
+        if not rows:
+            return None
+        return RecordedChange.model_validate(
+            {**rows[0], "change": PAYLOADS.validate_json(rows[0]["change"])}
+        )
 
     async def _rows(self, query: str, **values: object) -> list[DictRow]:
         async with translating(f"decisions.{query}"), self._pool.connection() as connection:

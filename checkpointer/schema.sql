@@ -179,6 +179,8 @@ CREATE TABLE checkrein.events (
     CONSTRAINT events_type_check CHECK ((type ~ '^[a-z_]+$'::text))
 );
 
+CREATE INDEX policy_changes ON checkrein.events USING btree (at) WHERE (type = ANY (ARRAY['policy_reloaded'::text, 'policy_refused'::text]));
+
 CREATE TABLE checkrein.grants (
     tenant text NOT NULL,
     approval_id text NOT NULL,
@@ -710,7 +712,7 @@ BEGIN
     WHEN 'attempt_ended' THEN
         PERFORM checkrein.end_attempt(a, p, at_seq);
     ELSE
-        NULL;  -- retry_scheduled, cancelled: facts without a row of their own
+        NULL;  -- retry_scheduled, cancelled, policy_...: facts without a row of their own
     END CASE;
 END $function$;
 
@@ -1004,7 +1006,8 @@ BEGIN
     WHEN 'candidate_sealed', 'verification_started', 'verification_finished' THEN
         RETURN checkrein.on_gate(a, kind, p, at_seq);
     WHEN 'checkpoint_saved', 'suspended', 'run_resumed', 'cancel_requested', 'pause_requested',
-         'cancelled', 'attempt_ended', 'budget_exhausted', 'retry_scheduled' THEN
+         'cancelled', 'attempt_ended', 'budget_exhausted', 'retry_scheduled', 'policy_reloaded',
+         'policy_refused' THEN
         PERFORM checkrein.on_attempt(a, kind, p, at_seq);
         RETURN nullif(a.head_seq, 0);
     ELSE

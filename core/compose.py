@@ -33,12 +33,12 @@ from checkrein.contracts.attempt import WorkspaceRef
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError
 from checkrein.graph.lifecycle import FrontDoor
-from checkrein.policy_rego.bundle_files import load_bundle, shipped_bundle
+from checkrein.policy_opening import Standing, check_apart, opened_policy, policy_standing
 from checkrein.policy_rego.idle import IdlePolicies
-from checkrein.policy_rego.opa_extra import PREFIX, open_opa
 from checkrein.policy_rego.shadow_log import shadowed
 from checkrein.ports.bundle import Ports
 from checkrein.ports.capability import Capability
+from checkrein.ports.decisions import RecordedChange
 from checkrein.ports.effect_contract import contradictions
 from checkrein.ports.failpoints import Failpoints
 from checkrein.ports.policy import Policy
@@ -50,11 +50,14 @@ __all__ = [
     "Given",
     "LoadedTask",
     "Parts",
+    "Standing",
     "composed",
     "database_of",
     "embedded_server",
+    "last_policy_change",
     "load_task",
     "migrate",
+    "policy_standing",
     "server",
 ]
 
@@ -105,6 +108,17 @@ async def database_of(settings: Settings) -> server.Database:
     if settings.database_url:
         return server.by_url(settings.database_url)
     return await embedded_server.started(settings.home)
+
+
+async def last_policy_change(settings: Settings) -> RecordedChange | None:
+    """The change of a policy's folder that any attempt recorded last, in a migrated database.
+
+    Raises:
+        StoreError: the database cannot be used.
+    """
+    database = await database_of(settings)
+    async with pool.opened(database.app, size=1, op="compose.last_change") as connections:
+        return await PostgresDecisions(connections).last_change()
 
 
 @asynccontextmanager
@@ -192,13 +206,13 @@ class _Opener:
             attempt_id=attempt_id,
             failpoint=self.failpoints.reach,
         )
-        capabilities = self._capabilities([] if only_to_end else contract.capabilities, folder)
+        capabilities = self._capabilities(contract, folder, only_to_end=only_to_end)
         verifiers = (
             CommandVerifier(LocalCommandRunner(), self.artifacts),
             UnchangedVerifier(),
         )
         async with (
-            self._policy(None if only_to_end else contract) as live,
+            self._policy(None if only_to_end else contract, workspace) as live,
             shadowed(live, self.settings.policy_shadow, self.settings.home) as policy,
         ):
             yield Ports(
@@ -213,10 +227,12 @@ class _Opener:
             )
 
     def _capabilities(
-        self, granted: Sequence[str], folder: FolderWorkspace
+        self, contract: TaskContract, folder: FolderWorkspace, *, only_to_end: bool
     ) -> dict[str, Capability]:
         """All that this process can do, by name; what the contract grants must be among it."""
-        given = [*workspace_capabilities(folder), *self.given.capabilities]
+        granted = [] if only_to_end else contract.capabilities
+        own = workspace_capabilities(folder, offline=contract.offline)
+        given = [*own, *self.given.capabilities]
         known = {capability.spec.name: capability for capability in given}
         tools = Counter(capability.spec.tool_name for capability in given)
         twice = sorted(name for name, times in tools.items() if times > 1)
@@ -251,35 +267,13 @@ class _Opener:
         return await open_model(contract.model, base=Path("/"), open_script=ScriptedChatModel.load)
 
     @asynccontextmanager
-    async def _policy(self, contract: TaskContract | None) -> AsyncGenerator[Policy]:
+    async def _policy(
+        self, contract: TaskContract | None, workspace: WorkspaceRef
+    ) -> AsyncGenerator[Policy]:
         if contract is None:
             yield AbsentPolicy()
             return
-        folder = contract.policy or self.settings.policy
-        if folder is not None and folder.startswith(PREFIX):
-            policy = await self._opa(folder)
-            try:
-                yield policy
-            finally:
-                await policy.close()
-            return
-        bundle = await asyncio.to_thread(
-            shipped_bundle if folder is None else lambda: load_bundle(Path(folder))
-        )
-        async with self.policies.lent(bundle) as policy:
+        named = contract.policy or self.settings.policy
+        await asyncio.to_thread(check_apart, named, workspace)
+        async with opened_policy(named, self.settings, self.policies) as policy:
             yield policy
-
-    async def _opa(self, named: str) -> Policy:
-        """The server that is named. What is secret goes to the one of the settings alone.
-
-        Else a task file could have the token sent to a server of its own.
-        """
-        url = named.removeprefix(PREFIX)
-        if named != self.settings.policy:
-            return await open_opa(url)
-        return await open_opa(
-            url,
-            token=self.settings.opa_token,
-            ca=self.settings.opa_ca,
-            revisions=self.settings.opa_revisions,
-        )

@@ -25,7 +25,9 @@ from checkrein.policy_rego.bundle_files import (
     shipped_bundle,
 )
 from checkrein.policy_rego.embedded import EmbeddedPolicy
-from checkrein.policy_rego.input_document import input_text
+from checkrein.policy_rego.input_document import input_text, read_input
+from checkrein.policy_rego.json_shapes import is_object
+from checkrein.policy_rego.library import rules as library_rules
 from checkrein.policy_rego.opa import OpaPolicy
 from checkrein.policy_rego.opa_address import opa_address
 from checkrein.policy_rego.opa_answer import Served
@@ -43,12 +45,16 @@ __all__ = [
     "RealOpa",
     "Refusal",
     "bundle_of",
+    "checked",
     "decided",
     "export_bundle",
     "input_text",
+    "is_object",
+    "library_rules",
     "load_bundle",
     "make_bundle",
     "opened",
+    "read_input",
     "refusals",
     "serving_bundle",
     "shipped_bundle",
@@ -82,7 +88,13 @@ class RealOpa:
         """See Oracle."""
         async with AsyncExitStack() as stack:
             serve = serving_bundle(self.binary, bundle)
-            server = await asyncio.to_thread(stack.enter_context, serve)
+            starting = asyncio.ensure_future(asyncio.to_thread(stack.enter_context, serve))
+            try:
+                server = await asyncio.shield(starting)
+            except asyncio.CancelledError:
+                # A thread cannot be stopped: what it starts must be there to be ended.
+                await starting
+                raise
             address = opa_address(server.url)
             client = GuardedOpaClient(address, token=None, ca=None, timeout_s=DEADLINE_S)
             await stack.enter_async_context(client)
@@ -142,11 +154,21 @@ async def refusals(bundle: Bundle) -> str | None:
         EnvironmentFault: the engine cannot be used.
     """
     try:
-        policy = await EmbeddedPolicy.load(bundle, deadline_s=DEADLINE_S)
+        await checked(bundle)
     except InputError as error:
         return str(error)
-    await policy.close()
     return None
+
+
+async def checked(bundle: Bundle) -> None:
+    """Hold a bundle against what is held against one before it may decide.
+
+    Raises:
+        InputError: it has an error.
+        EnvironmentFault: the engine cannot be used.
+    """
+    policy = await EmbeddedPolicy.load(bundle, deadline_s=DEADLINE_S)
+    await policy.close()
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ import importlib
 import json
 import sys
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from checkrein.contracts.codec import digest
 from checkrein.contracts.decision import DecisionInput, PolicyDecision, Reserved
 from checkrein.errors import EnvironmentFault, InputError
 from checkrein.evals.both_engines import Answer, Bundle, Refusal, decided, input_text, stamped
+from checkrein.ports.policy import PolicyNews
 
 HOW = (
     "OPA's Go engine is not here. To measure it too: pip install --ignore-requires-python "
@@ -78,6 +79,13 @@ class GoEngine:
             input_ref=input_ref,
             duration_ms=(time.perf_counter() - began) * 1_000,
         )
+
+    def news(self) -> Sequence[PolicyNews]:
+        """Nothing: the bundle never changes."""
+        return ()
+
+    def heard(self, news: Sequence[PolicyNews]) -> None:
+        """There is none."""
 
     async def close(self) -> None:
         """Let go of it. May be called twice."""

@@ -4,7 +4,8 @@
                                      [--golib DIR]
 
 Prints counts and every difference; ends with 1 if one engine grants more than the other, and with
-0 otherwise. FILE holds one decision input a line. With --golib OPA's Go engine in this process
+0 otherwise. FILE holds one decision input a line, or is what `checkrein policy log` wrote;
+`checkrein policy parity` is the command for that. With --golib OPA's Go engine in this process
 takes the server's place. Without either nothing is compared and the end is 2.
 """
 
@@ -12,11 +13,10 @@ import argparse
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from checkrein.contracts.codec import json_object
 from checkrein.contracts.decision import DecisionInput, PolicyDecision, Reserved, Verdict
 from checkrein.errors import CheckreinError, EnvironmentFault
 from checkrein.evals import opa_binary
@@ -26,13 +26,15 @@ from checkrein.evals.both_engines import (
     Oracle,
     RealOpa,
     bundle_of,
+    checked,
     load_bundle,
     opened,
 )
 from checkrein.evals.go_engine import go_oracle
-from checkrein.evals.parity_bundles import variants
+from checkrein.evals.parity_bundles import library_words, variants
 from checkrein.evals.parity_inputs import Generator
 from checkrein.evals.parity_nasty import compare_nasty
+from checkrein.evals.recorded_inputs import RecordedInputs, read_recorded
 
 COUNT = 10_000
 QUICK = 500
@@ -49,6 +51,7 @@ class Comparison:
 
     Attributes:
         verdicts: how often each verdict came from both.
+        words: how often both gave a reason code or a limit.
         differences: one line for each input that was answered in two ways.
         grants: how many of those let something happen that the other engine does not.
         unasked: how often an engine was late or out of reach, so that nothing was compared.
@@ -56,6 +59,7 @@ class Comparison:
 
     compared: int = 0
     verdicts: Counter[str] = field(default_factory=Counter[str])
+    words: Counter[str] = field(default_factory=Counter[str])
     differences: list[str] = field(default_factory=list[str])
     grants: int = 0
     unasked: int = 0
@@ -70,6 +74,7 @@ class Comparison:
         ours, theirs = _whole(embedded), _whole(opa)
         if ours == theirs:
             self.verdicts[embedded.decision] += 1
+            self.words.update((*embedded.reasons, *embedded.constraints))
             return
         grants = not (embedded.denies and opa.denies)
         self.grants += grants
@@ -80,6 +85,7 @@ class Comparison:
         """Add what another comparison found."""
         self.compared += other.compared
         self.verdicts.update(other.verdicts)
+        self.words.update(other.words)
         self.differences += other.differences
         self.grants += other.grants
         self.unasked += other.unasked
@@ -127,21 +133,26 @@ async def compare_generated(oracle: Oracle | Path, count: int, seed: int) -> Com
     return found
 
 
-async def compare_recorded(oracle: Oracle | Path, bundle: Bundle, file: Path) -> Comparison:
-    """A bundle with recorded inputs, one JSON document a line.
+async def compare_recorded(
+    oracle: Oracle | Path,
+    bundle: Bundle,
+    recorded: RecordedInputs,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Comparison:
+    """A bundle with recorded inputs.
 
     Raises:
-        InputError: a line is no JSON object.
-        pydantic.ValidationError: a line is no decision input.
+        InputError: the bundle has an error, so that it would not decide anything.
+        EnvironmentFault: an engine cannot be used.
     """
-    text = await asyncio.to_thread(file.read_text, encoding="utf-8")
-    # Not splitlines: text inside of JSON may hold other ends of lines.
-    lines = [line for line in text.split("\n") if line.strip()]
-    documents = [
-        DecisionInput.model_validate(json_object(line, op="parity.inputs")) for line in lines
-    ]
+    await checked(bundle)
+    found = Comparison()
     async with opened(bundle, oracle) as engines:
-        return await compare(file.name, engines, documents)
+        for name, document in recorded.documents():
+            embedded, opa = await engines.both(document)
+            found.add(name, embedded, opa)
+            progress(found.compared)
+    return found
 
 
 async def _everything(oracle: Oracle, count: int, seed: int) -> Comparison:
@@ -152,7 +163,12 @@ async def _everything(oracle: Oracle, count: int, seed: int) -> Comparison:
     for line in nasty.kept_out:
         _say(line)
     _say(f"nasty cases: {found.compared} compared, {len(nasty.kept_out)} kept out before")
-    found.merge(await compare_generated(oracle, count, seed))
+    generated = await compare_generated(oracle, count, seed)
+    words = library_words()
+    silent = sorted(words - set(generated.words))
+    never = f"; never: {', '.join(silent)}" if silent else ""
+    _say(f"library: {len(words) - len(silent)} of {len(words)} reason codes and limits{never}")
+    found.merge(generated)
     return found
 
 
@@ -166,14 +182,12 @@ def _told(decision: PolicyDecision) -> str:
     return f"{decision.decision} {decision.reasons} {decision.constraints or ''} {terms}".strip()
 
 
-def _oracle(golib: Path | None) -> Oracle:
-    """What to compare with.
+def real_opa() -> RealOpa:
+    """The OPA of this machine: OPA_BIN, else that on PATH, else that below .opa. Blocking.
 
     Raises:
-        EnvironmentFault: there is none.
+        EnvironmentFault: there is none, or OPA_BIN names none; the message says how to get one.
     """
-    if golib is not None:
-        return go_oracle(golib)
     binary = opa_binary.found()
     if binary is None:
         raise EnvironmentFault(opa_binary.HOW, op="parity.oracle", code="no_opa")
@@ -194,10 +208,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=SEED)
     given = parser.parse_args(arguments)
     try:
-        oracle = _oracle(given.golib)
+        oracle: Oracle = real_opa() if given.golib is None else go_oracle(given.golib)
         if given.inputs is not None:
             bundle = load_bundle(given.bundle) if given.bundle else bundle_of(None)
-            found = asyncio.run(compare_recorded(oracle, bundle, given.inputs))
+            found = asyncio.run(compare_recorded(oracle, bundle, read_recorded(given.inputs)))
         else:
             count = QUICK if given.quick else COUNT
             found = asyncio.run(_everything(oracle, count, given.seed))

@@ -1,8 +1,11 @@
 """The shipped bundle and its variants, each of which lets another part of it decide."""
 
+import re
 from collections.abc import Mapping
 
-from checkrein.evals.both_engines import Bundle, make_bundle, shipped_bundle
+from checkrein.contracts.codec import canonical
+from checkrein.evals.both_engines import Bundle, library_rules, make_bundle, shipped_bundle
+from checkrein.evals.parity_plausible import LIBRARY_DATA
 
 _MEMBERS = """package checkrein.rules.members
 
@@ -64,7 +67,10 @@ deny contains {"reason_code": "revoked_user"} if {
 
 
 def variants() -> dict[str, Bundle]:
-    """Bundles by name; the shipped one comes first."""
+    """Bundles by name; the shipped one comes first.
+
+    The library comes with the data that it ships with, and with data by which all of it decides.
+    """
     shipped = shipped_bundle()
     rest = {path: text for path, text in shipped.modules.items() if "/rules/" not in path}
     known = _made("known", shipped.modules, {"all.rego": _ALL}, shipped.data)
@@ -77,6 +83,31 @@ def variants() -> dict[str, Bundle]:
             "both", shipped.modules, {"members.rego": _MEMBERS}, shipped.data
         ),
         "facts": _made("facts", rest, {"facts.rego": _FACTS}, '{"hosts": ["good.com"]}'),
+        "library": _library(None),
+        "library, with data": _library(canonical(LIBRARY_DATA).decode()),
+    }
+
+
+def library_words() -> frozenset[str]:
+    """What the library's rules say, each at least once: reason codes, and names of limits."""
+    texts = _texts(".rego").values()
+    codes = {code for text in texts for code in re.findall(r"reason_code: ([a-z0-9_]+)", text)}
+    limits = {name for text in texts for name in re.findall(r'limit contains {"(\w+)"', text)}
+    return frozenset(codes | limits)
+
+
+def _library(data: str | None) -> Bundle:
+    """All rules of the library, with data in place of their own where some are given."""
+    own = _texts(".json") if data is None else {"data.json": data}
+    return make_bundle(origin="library", modules=_texts(".rego"), tests={}, data=own)
+
+
+def _texts(ending: str) -> dict[str, str]:
+    return {
+        path: text
+        for rule in library_rules()
+        for path, text in rule.files.items()
+        if path.endswith(ending) and not path.endswith("_test.rego")
     }
 
 

@@ -9,6 +9,7 @@ from checkrein.contracts.action import AddressClass, SideEffect
 from checkrein.contracts.context import Trust
 from checkrein.contracts.decision import DecisionInput
 from checkrein.contracts.task import Risk
+from checkrein.evals.parity_plausible import plausible
 
 CAPABILITIES = (
     "workspace.read",
@@ -17,6 +18,8 @@ CAPABILITIES = (
     "workspace.apply_patch",
     "payments.charge",
     "shell.run",
+    "web.fetch",
+    "db.rows",
     "",
 )
 _NAMES = (
@@ -48,7 +51,11 @@ class Generator:
             yield self.document(number)
 
     def document(self, number: int) -> DecisionInput:
-        """One document."""
+        """One document: half of them as real ones are, of which rules allow some."""
+        if self._chance(0.5):
+            made = plausible(self._random, number)
+            made["action"]["args"] = self._args()
+            return DecisionInput.model_validate(made)
         capability = self._one(CAPABILITIES)
         granted = self._random.sample(CAPABILITIES, self._random.randrange(len(CAPABILITIES)))
         reads = capability in {"workspace.read", "workspace.list"}
@@ -85,7 +92,7 @@ class Generator:
                 },
                 "budget": {
                     name: self._one((0, 1, 5, 9, 2**53 - 1))
-                    for name in ("steps", "tokens", "money")
+                    for name in ("steps", "tokens", "tool_calls", "money")
                     if self._chance(0.9)
                 },
                 "approvals": self._list(self._approval, 1),

@@ -92,6 +92,16 @@ def _decided(p: e.PolicyDecided) -> Told:
     return "policy", f"{words[p.decision.decision]}: {p.decision.reason_code}{when}"
 
 
+def _reloaded(p: e.PolicyReloaded) -> Told:
+    if p.version == p.before:
+        return "policy", "its folder holds again the rules that decide"
+    return "policy", f"its folder changed: {plain(p.version[:19])} decides from here on"
+
+
+def _kept(p: e.PolicyRefused) -> Told:
+    return "policy", f"its folder changed and is refused; the old rules go on ({plain(p.problem)})"
+
+
 def _prepared(p: e.ApprovalPrepared) -> Told:
     request = p.approval
     roles = " or ".join(plain(role, 40) for role in request.terms.roles)
@@ -175,6 +185,8 @@ _TELLERS: dict[type[Any], Callable[[Any], Told]] = {
     e.RetryScheduled: lambda p: ("harness", f"tries again in {p.delay_s:g} s ({p.error_type})"),
     e.ActionProposed: _proposed,
     e.PolicyDecided: _decided,
+    e.PolicyReloaded: _reloaded,
+    e.PolicyRefused: _kept,
     e.ApprovalPrepared: _prepared,
     e.CheckpointSaved: lambda p: ("harness", "saves a checkpoint: from here it can go on safely"),
     e.ApprovalRequested: lambda p: ("harness", f"offers the request to people: {p.approval_id}"),

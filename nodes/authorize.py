@@ -58,6 +58,7 @@ async def authorize(
     )
     document = _document(run, position, action, description, phase, repeats, state)
     decision = await run.ports.policy.decide(document)
+    await _told(run)
     decision = _tightened(run, position, action, decision, repeats)
     bound = operation_hash(action, decision.constraints)
     return Ruling(
@@ -68,6 +69,17 @@ async def authorize(
         ),
         input_text=run.ports.policy.input_text(document),
     )
+
+
+async def _told(run: Run) -> None:
+    """Record what became of the rules before the first decision under them is.
+
+    By itself, since what is recorded with a decision may be refused together with it.
+    """
+    news = run.ports.policy.news()
+    if news:
+        await run.record(*news)
+        run.ports.policy.heard(news)
 
 
 def _document(

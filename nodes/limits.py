@@ -14,6 +14,7 @@ TIMEOUT = "timeout_ms"
 READ_ONLY = "read_only"
 DRY_RUN = "dry_run"
 REDACT = "redact"
+SANDBOX = "sandbox_profile"
 
 EVERYWHERE = frozenset({TIMEOUT, READ_ONLY, DRY_RUN, REDACT})
 """Enforced here, whatever the capability."""
@@ -22,8 +23,12 @@ HIDDEN = "[redacted]"
 
 
 def unavailable(spec: CapabilitySpec, constraints: Mapping[str, Any]) -> list[str]:
-    """The limits that nobody can enforce for a capability, sorted."""
-    return sorted(set(constraints) - spec.enforces - EVERYWHERE)
+    """The limits that nobody can enforce for a capability, sorted; an unknown profile is one."""
+    missing = set(constraints) - spec.enforces - EVERYWHERE
+    profile = constraints.get(SANDBOX)
+    if profile is not None and profile not in spec.sandbox_profiles:
+        missing = missing - {SANDBOX} | {f"{SANDBOX} {profile!r}"}
+    return sorted(missing)
 
 
 def for_capability(constraints: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from checkrein.policy_rego.lint import lint
 from checkrein.policy_rego.probing import Condition
 from checkrein.policy_rego.replay import KINDS, Change, Recorded, Replay, replayed
 from checkrein.policy_rego.rule_docs import documented
+from checkrein.policy_rego.soundness import sound_policy
 from checkrein.policy_rego.starter import start
 from checkrein.policy_rego.why import Explanation, RuleAnswer, explained
 
@@ -43,6 +44,7 @@ __all__ = [
     "export_bundle",
     "load_bundle",
     "log_entry",
+    "published",
     "read_input",
     "replayed",
     "rules",
@@ -76,6 +78,21 @@ async def check(folder: Path, *, deadline_s: float = DEADLINE_S) -> list[Finding
     finally:
         engine.kill()
         await engine.close()
+
+
+async def published(folder: Path, out_folder: Path) -> Bundle:
+    """Write out a bundle that may decide, for OPA; nothing is written of any other.
+
+    Raises:
+        InputError: it cannot be read, does not compile, its own tests do not all pass, or the
+            place is taken.
+        EnvironmentFault: the engine cannot be used.
+    """
+    bundle = await asyncio.to_thread(load_bundle, folder)
+    policy = await sound_policy(bundle)
+    await policy.close()
+    await asyncio.to_thread(export_bundle, bundle, out_folder)
+    return bundle
 
 
 def _unread(folder: Path, error: InputError) -> Finding:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from importlib.metadata import version
 
 from checkrein.contracts.codec import digest
@@ -14,6 +15,7 @@ from checkrein.policy_rego.findings import Finding, unusable
 from checkrein.policy_rego.input_document import WrittenInput
 from checkrein.policy_rego.lint import lint
 from checkrein.policy_rego.output import Answer, Refusal, stamped
+from checkrein.ports.policy import PolicyNews
 
 ENGINE = f"regorus {version('gordon-to-regorus')}"
 """Name and version of the engine, as every decision records it."""
@@ -110,6 +112,13 @@ class EmbeddedPolicy:
             input_ref=input_ref,
             duration_ms=round((time.perf_counter() - started) * 1_000, 3),
         )
+
+    def news(self) -> Sequence[PolicyNews]:
+        """Nothing: the bundle never changes."""
+        return ()
+
+    def heard(self, news: Sequence[PolicyNews]) -> None:
+        """There is none."""
 
     async def close(self) -> None:
         """End the worker and wait until it is gone. May be called twice."""

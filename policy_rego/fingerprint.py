@@ -1,6 +1,7 @@
 """Whether a folder has changed, told by names, sizes and times: cheap enough for every second."""
 
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,6 +11,17 @@ MOST_ENTRIES = 4 * MAX_FILES
 """Entries of the folder that a look takes in; a bundle has fewer."""
 
 Fingerprint = tuple[tuple[str, int, int, int, int], ...]
+
+
+SETTLED_S = 0.1
+"""Seconds after which a file counts as written; clocks of file systems tick far more often."""
+
+
+def settled(found: Fingerprint) -> bool:
+    """Whether the newest change in it lies back far enough to be told from the next one."""
+    newest = max((changed for _, _, _, changed, _ in found), default=0)
+    # One of the future is of a clock that was set, and tells nothing.
+    return not 0 <= time.time_ns() - newest < SETTLED_S * 1e9
 
 
 def fingerprint(folder: Path) -> Fingerprint:

@@ -1,21 +1,19 @@
-"""Names that stand for nothing: variables that never get a value, imports and data that are not
-there, rules that nobody asks. Rego calls most of these undefined, and goes on without a word."""
+"""Names that stand for nothing: variables that never get a value, imports that are not there, rules
+that nobody asks. Rego calls most of these undefined, and goes on without a word."""
 
 import difflib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from checkrein.policy_rego.findings import Finding
-from checkrein.policy_rego.json_shapes import is_object
 from checkrein.policy_rego.lint_calls import called
 from checkrein.policy_rego.lint_cycles import ENTRYPOINT, locals_of
+from checkrein.policy_rego.lint_data import data_tree, missing, path_findings
 from checkrein.policy_rego.lint_rules import RULES, SETS
 from checkrein.policy_rego.portable import FORBIDDEN, PORTABLE
 from checkrein.policy_rego.syntax import (
     Module,
     Node,
-    Path,
-    Ref,
     Rule,
     content,
     nodes,
@@ -32,7 +30,7 @@ _TEST = ("test_", "todo_test_")
 def name_findings(modules: Sequence[Module], data: Any) -> Iterator[Finding]:
     """Findings of all modules; `data` is the bundle's data document."""
     places = {(*module.package, rule.name) for module in modules for rule in module.rules}
-    tree = _tree(places, data)
+    tree = data_tree(modules, data)
     used = {module.path: _used(module) for module in modules}
     for module in modules:
         if module.package == ENTRYPOINT:
@@ -43,31 +41,16 @@ def name_findings(modules: Sequence[Module], data: Any) -> Iterator[Finding]:
         for rule in module.rules:
             yield from _unsafe(module, rule, own)
             if not module.is_test:
-                yield from _data(module, rule, tree, data)
+                yield from path_findings(module, rule, tree, data)
         asking = modules if module.is_test else [one for one in modules if not one.is_test]
         names = [used[one.path][one.package != module.package] for one in asking]
         yield from _unused(module, set[str]().union(*names))
 
 
-def _tree(places: set[Path], data: Any) -> dict[str, Any]:
-    """All that lies below data, by name; a rule is an empty object, and stands for anything."""
-    tree: dict[str, Any] = _copied(data)
-    for path in places:
-        here = tree
-        for part in path:
-            following = here.setdefault(part, {})
-            here = following if is_object(following) else {}
-    return tree
-
-
-def _copied(data: Any) -> Any:
-    return {k: _copied(v) for k, v in data.items()} if is_object(data) else data
-
-
 def _imports(module: Module, tree: dict[str, Any]) -> Iterator[Finding]:
     for name, path in module.imports.items():
         if path[0] in _FIXED or path in _IMPORTED or path[:2] in _IMPORTED:
-            wrong = _missing(tree, path[1:]) if path[0] == "data" else None
+            wrong = missing(tree, path[1:]) if path[0] == "data" else None
             if wrong is None:
                 continue
             position, known = wrong
@@ -78,61 +61,6 @@ def _imports(module: Module, tree: dict[str, Any]) -> Iterator[Finding]:
             message = f"{'.'.join(path)} cannot be imported: only data and input can."
             mend = f"Did you mean data.{'.'.join(path)}?"
         yield module.finding(module.import_spans[name], "unknown_import", message, mend)
-
-
-def _missing(tree: dict[str, Any], path: Path) -> tuple[int, list[str]] | None:
-    """The position of the first part that is not there, with what is; None where all may be."""
-    here: Any = tree
-    for position, part in enumerate(path):
-        if not is_object(here) or (not here and position):
-            return None
-        if part not in here:
-            return position, sorted(here)
-        here = here[part]
-    return None
-
-
-def _data(module: Module, rule: Rule, tree: dict[str, Any], data: Any) -> Iterator[Finding]:
-    local = locals_of(module, rule)
-    for tag, body in nodes(content(rule)):
-        if tag != "Ref" or body.name in local:
-            continue
-        path, given = _below_data(module, body)
-        wrong = _missing(tree, path)
-        if wrong is None:
-            continue
-        position, known = wrong
-        near = difflib.get_close_matches(path[position], known, n=1, cutoff=0.6)
-        parent = _at(data, path[:position])
-        if not near and not (is_object(parent) and parent and position):
-            continue  # nothing says that it should have been there
-        span = body.spans[max(0, position + 1 - given)]
-        found = module.finding(
-            span,
-            "data_path",
-            f"The bundle's data have no {'.'.join(('data', *path[: position + 1]))}.",
-            f"Did you mean {near[0]}?" if near else f"There are: {', '.join(known)}.",
-        )
-        yield found if near else found.model_copy(update={"level": "warning"})
-
-
-def _below_data(module: Module, ref: Ref) -> tuple[Path, int]:
-    """The known path of a reference below data, and how much of it an import gives."""
-    known: list[str] = []
-    for part in ref.parts:
-        if part is None:
-            break
-        known.append(part)
-    if ref.name == "data":
-        return tuple(known), 0
-    target = module.imports.get(ref.name, ())
-    return ((*target[1:], *known), len(target) - 1) if target[:1] == ("data",) else ((), 0)
-
-
-def _at(value: Any, path: Path) -> Any:
-    for part in path:
-        value = value.get(part) if is_object(value) else None
-    return value
 
 
 def _unsafe(module: Module, rule: Rule, own: set[str]) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 import aiohttp
@@ -15,6 +16,7 @@ from checkrein.policy_rego.opa_address import opa_address
 from checkrein.policy_rego.opa_answer import OLDEST, Served, answer, served, too_old
 from checkrein.policy_rego.opa_client import GuardedOpaClient
 from checkrein.policy_rego.output import Answer, Refusal, stamped
+from checkrein.ports.policy import PolicyNews
 
 DEADLINE_S = 2.0
 """Seconds that one decision may take in all: waiting, connecting, every try, the whole body."""
@@ -40,6 +42,7 @@ class OpaPolicy:
         self._client = client
         self._version = first.revision
         self._engine = first.version
+        self._served = (first.revision, *first.others)
         self._revisions = frozenset(revisions) or frozenset({first.revision, *first.others})
         self._deadline_s = deadline_s
         self._loop = asyncio.get_running_loop()
@@ -100,6 +103,11 @@ class OpaPolicy:
         """The server's own version when it was opened, for example 1.22.3."""
         return self._engine
 
+    @property
+    def served(self) -> tuple[str, ...]:
+        """The revisions that the server served when it was opened, the deciding one first."""
+        return self._served
+
     def input_text(self, document: DecisionInput) -> bytes:
         """The exact input as the engine sees it.
 
@@ -131,6 +139,13 @@ class OpaPolicy:
             input_ref=input_ref,
             duration_ms=round((time.perf_counter() - started) * 1_000, 3),
         )
+
+    def news(self) -> Sequence[PolicyNews]:
+        """Nothing: each decision tells which bundle the server served."""
+        return ()
+
+    def heard(self, news: Sequence[PolicyNews]) -> None:
+        """There is none."""
 
     async def close(self) -> None:
         """Drop the connections. May be called twice."""

@@ -1,12 +1,12 @@
 """A candidate policy beside the live one: asked the same, decides nothing, is compared."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.decision import DecisionInput, PolicyDecision
-from checkrein.ports.policy import Policy
+from checkrein.ports.policy import Policy, PolicyNews
 
 MOST_PENDING = 16
 """Answers of the candidate that may be outstanding; what comes on top is passed over."""
@@ -87,6 +87,14 @@ class ShadowPolicy:
         self._pending.add(task)
         task.add_done_callback(self._ended)
         return decision
+
+    def news(self) -> Sequence[PolicyNews]:
+        """The live policy's."""
+        return self._live.news()
+
+    def heard(self, news: Sequence[PolicyNews]) -> None:
+        """Told to the live policy."""
+        self._live.heard(news)
 
     async def settled(self) -> None:
         """Wait until every outstanding answer of the candidate is there."""

@@ -60,6 +60,9 @@ CREATE TABLE events (
     PRIMARY KEY (attempt_id, seq)
 );
 
+-- For `checkrein doctor`, which asks what became of the newest change of a policy's folder.
+CREATE INDEX policy_changes ON events (at) WHERE type IN ('policy_reloaded', 'policy_refused');
+
 CREATE TABLE blobs (
     tenant text NOT NULL,
     ref text NOT NULL,

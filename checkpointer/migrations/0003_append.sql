@@ -598,7 +598,7 @@ BEGIN
     WHEN 'attempt_ended' THEN
         PERFORM checkrein.end_attempt(a, p, at_seq);
     ELSE
-        NULL;  -- retry_scheduled, cancelled: facts without a row of their own
+        NULL;  -- retry_scheduled, cancelled, policy_...: facts without a row of their own
     END CASE;
 END $$;
 
@@ -633,7 +633,8 @@ BEGIN
     WHEN 'candidate_sealed', 'verification_started', 'verification_finished' THEN
         RETURN checkrein.on_gate(a, kind, p, at_seq);
     WHEN 'checkpoint_saved', 'suspended', 'run_resumed', 'cancel_requested', 'pause_requested',
-         'cancelled', 'attempt_ended', 'budget_exhausted', 'retry_scheduled' THEN
+         'cancelled', 'attempt_ended', 'budget_exhausted', 'retry_scheduled', 'policy_reloaded',
+         'policy_refused' THEN
         PERFORM checkrein.on_attempt(a, kind, p, at_seq);
         RETURN nullif(a.head_seq, 0);
     ELSE

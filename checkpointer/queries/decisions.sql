@@ -23,3 +23,8 @@ LEFT JOIN checkrein.blobs b ON b.tenant = d.tenant AND b.ref = d.input_ref
 WHERE (d.attempt_id, d.seq) > (%(after_attempt)s, %(after_seq)s)
   AND (%(since)s::timestamptz IS NULL OR e.at::timestamptz >= %(since)s::timestamptz)
 ORDER BY d.attempt_id, d.seq LIMIT %(limit)s
+
+-- name: last_change
+SELECT e.attempt_id, e.seq, e.at, e.payload AS change
+FROM checkrein.events e WHERE e.type IN ('policy_reloaded', 'policy_refused')
+ORDER BY e.at DESC, e.attempt_id, e.seq DESC LIMIT 1

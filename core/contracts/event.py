@@ -12,6 +12,7 @@ from pydantic import Field, TypeAdapter
 
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.event_action import (
+    PROBLEM_CHARS,
     ActionDeduplicated,
     ActionProposed,
     ApprovalDecided,
@@ -31,6 +32,8 @@ from checkrein.contracts.event_action import (
     IntentBound,
     Observed,
     PolicyDecided,
+    PolicyRefused,
+    PolicyReloaded,
 )
 from checkrein.contracts.event_attempt import (
     AttemptEnded,
@@ -94,9 +97,12 @@ __all__ = [
     "ModelResponded",
     "Observed",
     "PAYLOADS",
+    "PROBLEM_CHARS",
     "PauseRequested",
     "Payload",
     "PolicyDecided",
+    "PolicyRefused",
+    "PolicyReloaded",
     "QuestionAsked",
     "RetryScheduled",
     "RunResumed",
@@ -125,6 +131,8 @@ Payload = Annotated[
     | RetryScheduled
     | ActionProposed
     | PolicyDecided
+    | PolicyReloaded
+    | PolicyRefused
     | ApprovalPrepared
     | CheckpointSaved
     | ApprovalRequested

@@ -9,6 +9,9 @@ from checkrein.contracts.effect import Outcome, OutcomeSource
 from checkrein.contracts.event_base import PayloadBase
 from checkrein.contracts.observation import Observation
 
+PROBLEM_CHARS = 2_000
+"""Characters that a policy's problem is told in."""
+
 
 class ActionProposed(PayloadBase):
     """A valid proposal became an action."""
@@ -25,6 +28,34 @@ class PolicyDecided(PayloadBase):
     phase: Literal["propose", "dispatch"]
     decision: PolicyDecision
     operation_hash: str
+
+
+class PolicyReloaded(PayloadBase):
+    """The policy's folder changed, and its bundle decides from here on.
+
+    Attributes:
+        version, before: the bundles that decide now and decided until now; the same where a folder
+            that had been refused holds again what decided all along.
+    """
+
+    type: Literal["policy_reloaded"] = "policy_reloaded"
+    version: str
+    before: str
+
+
+class PolicyRefused(PayloadBase):
+    """The policy's folder changed to what may not decide; what decided until now goes on.
+
+    Attributes:
+        version: the refused bundle's; empty where the folder could not even be read.
+        serving: the bundle that goes on deciding.
+        problem: why, at most PROBLEM_CHARS characters. It may quote files of the folder.
+    """
+
+    type: Literal["policy_refused"] = "policy_refused"
+    version: str
+    serving: str
+    problem: str
 
 
 class ApprovalPrepared(PayloadBase):

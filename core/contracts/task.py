@@ -46,7 +46,10 @@ class UnchangedConstraint(Frozen):
 
 
 class NetworkConstraint(Frozen):
-    """`none`: verifiers run without a network; a machine that cannot do so ends the attempt."""
+    """`none`: no command runs with a network; a machine that cannot do so ends the attempt.
+
+    That holds for the commands of verifiers and of workspace.run_command.
+    """
 
     network: Literal["none"]
 

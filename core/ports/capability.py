@@ -55,6 +55,8 @@ class CapabilitySpec(Frozen):
         timeout_s: the longest that one call to the target may take; then a read has failed, and
             what became of a write is unknown.
         enforces: names of policy constraints that the executor honours for it.
+        sandbox_profiles: values of the constraint sandbox_profile that it can honour; any other one
+            is a denial.
         trust: how far the text that it returns may be believed.
     """
 
@@ -76,6 +78,7 @@ class CapabilitySpec(Frozen):
     timeout_s: float = Field(default=60.0, gt=0)
     retry: RetryPolicy = RetryPolicy()
     enforces: frozenset[str] = frozenset()
+    sandbox_profiles: frozenset[str] = frozenset()
     trust: Trust = Trust.TOOL
 
     @property

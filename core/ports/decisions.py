@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.decision import PolicyDecision
+from checkrein.contracts.event import PolicyRefused, PolicyReloaded
 
 
 class RecordedDecision(Frozen):
@@ -33,6 +34,19 @@ class RecordedDecision(Frozen):
         return f"{self.attempt_id}/{self.seq}"
 
 
+class RecordedChange(Frozen):
+    """What became of a change of the rules in the middle of an attempt, as it was recorded.
+
+    Attributes:
+        at: when it was recorded, as the event says.
+    """
+
+    attempt_id: str
+    seq: int
+    at: str
+    change: PolicyReloaded | PolicyRefused
+
+
 class Decisions(Protocol):
     """Reads; changes nothing."""
 
@@ -44,6 +58,10 @@ class Decisions(Protocol):
                 of the attempt.
             IntegrityError: the stored input is not the one that was judged.
         """
+        ...
+
+    async def last_change(self) -> RecordedChange | None:
+        """The change of the rules that any attempt recorded last; None where none ever did."""
         ...
 
     def since(self, moment: datetime | None) -> AsyncIterator[RecordedDecision]:

@@ -18,7 +18,7 @@ def contradictions(capability: Capability) -> list[str]:
     Reads the spec and which optional methods are there; calls none of them. Empty: nothing found.
     """
     spec = capability.spec
-    found = [*_of_keys(spec)]
+    found = [*_of_keys(spec), *_of_profiles(spec)]
     if spec.side_effect is SideEffect.READ:
         found += _of_a_read(spec)
     else:
@@ -39,6 +39,14 @@ def _of_a_read(spec: CapabilitySpec) -> Iterator[str]:
     for what, is_promised in promised.items():
         if is_promised:
             yield f"{spec.name} is a READ and promises {what}; a READ has no effect. Remove that."
+
+
+def _of_profiles(spec: CapabilitySpec) -> Iterator[str]:
+    if ("sandbox_profile" in spec.enforces) != bool(spec.sandbox_profiles):
+        yield (
+            f"{spec.name} must declare both or neither: sandbox_profile among `enforces`, and the "
+            "profiles that it can honour in `sandbox_profiles`."
+        )
 
 
 def _of_keys(spec: CapabilitySpec) -> Iterator[str]:

@@ -7,10 +7,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from checkrein.entrypoints.cli.console import out, out_json, shown
+from checkrein.entrypoints.cli.doctor_part import Part
+from checkrein.entrypoints.cli.doctor_policy import policy_part
 from checkrein.entrypoints.cli.exits import Exit
 from checkrein.entrypoints.cli.live import Live
 from checkrein.entrypoints.cli.opening import be_quiet
@@ -21,24 +23,6 @@ if TYPE_CHECKING:
     from checkrein.settings import Settings
 
 _PROBE_S = 10.0
-
-
-@dataclass(frozen=True)
-class Part:
-    """One part: whether it is there, and what to do where it is not.
-
-    Attributes:
-        needed: nothing works without it; else only what `use` says.
-        detail: where it was found, or what is wrong.
-    """
-
-    name: str
-    needed: bool
-    found: bool
-    version: str | None
-    use: str
-    how: str
-    detail: str = ""
 
 
 _PACKAGES = (
@@ -65,7 +49,7 @@ _PROGRAMS = (
 
 
 def doctor(json: Json = False) -> int:
-    """Look for every needed part; exit code 1 if one is missing."""
+    """Look for every needed part; exit code 1 if one is missing or wrong."""
     be_quiet()
     with Live("the parts") as live:
         from checkrein.settings import Settings
@@ -73,7 +57,9 @@ def doctor(json: Json = False) -> int:
         settings = Settings.from_env()
         parts = [_python(), *_packages(), *_programs(), _offline()]
         live.waiting("the database")
-        parts.append(_server(settings))
+        server, migrated = _server(settings)
+        live.waiting("the policy")
+        parts += [server, policy_part(settings, recorded=migrated)]
     ok = all(part.found for part in parts if part.needed)
     if json:
         out_json({"ok": ok, "home": str(settings.home), "parts": [asdict(p) for p in parts]})
@@ -151,8 +137,11 @@ def _tried(argv: list[str]) -> tuple[bool, str]:
     return done.returncode == 0, said.partition("\n")[0]
 
 
-def _server(settings: "Settings") -> Part:
-    """Connect to the database, starting the embedded one where it does not run."""
+def _server(settings: "Settings") -> tuple[Part, bool]:
+    """Connect to the database, starting the embedded one where it does not run.
+
+    Besides, whether it is up to date, so that it can be asked.
+    """
     where = "CHECKREIN_DATABASE_URL" if settings.database_url else f"{settings.home}/postgres"
     how = "`checkrein db migrate` brings it up to date; CHECKREIN_DATABASE_URL names another"
     from checkrein.entrypoints.cli.database import database_state
@@ -160,9 +149,10 @@ def _server(settings: "Settings") -> Part:
     try:
         state = asyncio.run(database_state(settings))
     except (CheckreinError, ImportError) as error:
-        return Part("Postgres", True, False, None, "everything durable", how, str(error))
+        part = Part("Postgres", True, False, None, "everything durable", how, str(error))
+        return part, False
     pending = f"{len(state['pending'])} migrations to apply" if state["pending"] else "up to date"
-    return Part(
+    part = Part(
         "Postgres",
         needed=True,
         found=True,
@@ -171,3 +161,4 @@ def _server(settings: "Settings") -> Part:
         how=how,
         detail=f"{where}; {pending}",
     )
+    return part, not state["pending"]

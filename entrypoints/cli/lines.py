@@ -24,6 +24,16 @@ def _decided(p: e.PolicyDecided) -> str:
     return f"policy says {p.decision.decision} ({p.decision.reason_code}){when}{why}"
 
 
+def _reloaded(p: e.PolicyReloaded) -> str:
+    if p.version == p.before:
+        return f"the policy's folder holds again what decides ({p.version[:19]})"
+    return f"the policy's folder changed: {p.version[:19]} decides from now on"
+
+
+def _kept(p: e.PolicyRefused) -> str:
+    return f"a change of the policy's folder is refused, {p.serving[:19]} goes on: {p.problem}"
+
+
 def _requested(p: e.ModelRequested) -> str:
     again = f", try {p.try_number}" if p.try_number > 1 else ""
     return f"turn {p.turn}: the model {p.model} is asked{again}"
@@ -76,6 +86,8 @@ TELLERS: dict[type[Any], Teller] = {
     e.RetryScheduled: _retried,
     e.ActionProposed: lambda p: f"proposes {p.action.type} on {p.action.resource}",
     e.PolicyDecided: _decided,
+    e.PolicyReloaded: _reloaded,
+    e.PolicyRefused: _kept,
     e.ApprovalPrepared: lambda p: f"stores the request {p.approval.approval_id}",
     e.CheckpointSaved: lambda p: "is at a safe point",
     e.ApprovalRequested: lambda p: f"asks people for approval {p.approval_id}",

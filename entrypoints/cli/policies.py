@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from checkrein.entrypoints.cli import policy_diff, policy_docs, policy_log, policy_why
+from checkrein.entrypoints.cli import (
+    policy_diff,
+    policy_docs,
+    policy_log,
+    policy_parity,
+    policy_why,
+)
 from checkrein.entrypoints.cli.console import error_json, fail, out, out_json, shown
 from checkrein.entrypoints.cli.exits import Exit
 from checkrein.entrypoints.cli.live import Live
@@ -133,11 +139,15 @@ def export(
     out_folder: Annotated[Path, typer.Argument(metavar="OUT", help="A new folder.")],
     json: Json = False,
 ) -> int:
-    """Write a bundle as an OPA server takes it: with the entrypoint, and its hash as revision."""
-    from checkrein.policy_rego import authoring
+    """Write a bundle as an OPA server takes it: with the entrypoint, and its hash as revision.
 
-    bundle = authoring.load_bundle(folder)
-    authoring.export_bundle(bundle, out_folder)
+    A bundle that does not compile, or whose own tests do not all pass, is not written.
+    """
+    be_quiet()
+    with Live("the bundle's tests"):
+        from checkrein.policy_rego import authoring
+
+        bundle = asyncio.run(authoring.published(folder, out_folder))
     if json:
         out_json({"path": str(out_folder), "version": bundle.version})
     else:
@@ -163,6 +173,7 @@ app.command("eval")(policy_why.evaluate)
 app.command()(policy_why.explain)
 app.command()(policy_log.log)
 app.command()(policy_diff.diff)
+app.command()(policy_parity.parity)
 app.command()(policy_docs.docs)
 
 

@@ -246,6 +246,19 @@ def test_a_bundle_is_written_as_a_server_takes_it(plain_cli: Cli, tmp_path: Path
     assert plain_cli("policy", "export", bundle, out).code == 2
 
 
+def test_what_fails_its_own_tests_is_not_published(plain_cli: Cli, tmp_path: Path) -> None:
+    """Protects: a bundle that its authors' tests refuse never reaches a server."""
+    bundle, out = tmp_path / "mine", tmp_path / "served"
+    assert plain_cli("policy", "init", bundle).code == 0
+    (bundle / "rules" / "wrong_test.rego").write_text(
+        "package checkrein.rules.wrong_test\n\nimport data.checkrein.rules.basics\n\n"
+        "test_never if count(basics.deny) == 99 with input as {}\n"
+    )
+    ran = plain_cli("policy", "export", bundle, out, "--json")
+    assert (ran.code, ran.error["code"]) == (2, "policy_tests_failed")
+    assert not out.exists()
+
+
 def test_shipped_rules_are_copied_with_tests_and_data(plain_cli: Cli, tmp_path: Path) -> None:
     """Protects: a copied rule works as it is, and nothing of one's own is overwritten."""
     bundle = tmp_path / "mine"

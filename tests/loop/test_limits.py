@@ -143,6 +143,7 @@ async def test_a_shorter_time_is_kept(tmp_path: Path, settings: Settings) -> Non
         assert (await harness.run(task)).status == "RECONCILE_REQUIRED"
 
 
+@pytest.mark.shows(58)
 @pytest.mark.parametrize(
     "limit",
     [

@@ -10,9 +10,11 @@ from ledger_owners import BEFORE_SEND, LOST, Gated, Owner
 from loops import DONE, call, contract, opened, payloads, says
 from payment_account import FAST, Account
 
+from checkrein import capability
+from checkrein.compose import Parts
 from checkrein.contracts.action import Guarantee
 from checkrein.contracts.attempt import AttemptStatus
-from checkrein.contracts.event import Observed
+from checkrein.contracts.event import ActionProposed, Observed
 from checkrein.contracts.task import TaskContract
 from checkrein.graph.reconciliation import reconcile_by_person
 from checkrein.settings import Settings
@@ -162,3 +164,68 @@ async def test_it_waits_for_as_long_as_nobody_knows(
     assert kinds["effect_executing"] == 0
     assert kinds["action_deduplicated"] == (outcome == "committed")
     assert (await bank.calls())["calls"] == 0
+
+
+@pytest.mark.shows(38)
+@pytest.mark.parametrize("lost", [False, True], ids=["pending", "unknown"])
+async def test_nothing_runs_past_an_open_effect_and_keys_stay(
+    lost: bool, bank: Account, tmp_path: Path, settings: Settings
+) -> None:
+    """Protects: what builds on a payment waits for it, and no wait makes it another payment."""
+    owner, shipped = Owner(1), list[str]()
+
+    @capability("orders.ship")
+    async def ship(order: str) -> None:
+        """Ship an order."""
+        shipped.append(order)
+
+    once = {"guarantee": Guarantee.NONE}
+    pay = call("payments.charge", amount=500, currency="EUR", to="acme")
+    task = contract(
+        tmp_path / "second",
+        [says("", pay, call("orders.ship", order="o1")), DONE],
+        capabilities=["payments.charge", "orders.ship"],
+    )
+    async with (
+        opened(settings, invoice(bank, owner, **once)) as (first, parts),
+        opened(settings, invoice(bank, Owner(2), **once), ship) as (second, _),
+    ):
+        work = asyncio.create_task(first.run(paying(tmp_path / "first")))
+        await owner.begin(work)
+        report = await second.run(task)
+        keys = await keys_of(parts, report.attempt_id)
+        if lost:
+            await went_on(owner, LOST)
+            unclear = await work
+            assert unclear.status is S.RECONCILE_REQUIRED
+        for _ in range(2):
+            assert (report.status, shipped) == (S.WAITING_FOR_EFFECT, [])
+            report = await second.resume(report.attempt_id)
+        attempt_id = await only_owner(parts, report.attempt_id)
+        (before,) = await parts.records.effects(attempt_id)
+        if lost:
+            await reconcile_by_person(
+                parts.front_door, before.effect_id, "committed", by="bob", evidence="the bank says"
+            )
+        else:
+            await went_on(owner)
+            await work
+        report = await second.resume(report.attempt_id)
+        (after,) = await parts.records.effects(attempt_id)
+        assert await keys_of(parts, report.attempt_id) == keys
+    assert (report.status, shipped) == (S.CANDIDATE_VERIFIED, ["o1"])
+    assert (before.effect_id, before.key) == (after.effect_id, after.key)
+    assert keys[0] == before.key
+    assert (await bank.calls())["calls"] == (0 if lost else 1)
+
+
+async def keys_of(parts: Parts, attempt_id: str) -> list[str]:
+    """The keys of the actions that an attempt proposed, each once, in order."""
+    told = await payloads(parts, attempt_id)
+    return [p.action.idempotency_key for p in told if isinstance(p, ActionProposed)]
+
+
+async def only_owner(parts: Parts, other: str) -> str:
+    """The one attempt beside another one."""
+    (found,) = {one.attempt_id for one in await parts.records.attempts()} - {other}
+    return found

@@ -1,6 +1,6 @@
 """A whole governed run whose OPA server fails in the middle: denied, and the run goes on."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from checkrein.contracts.event import Observed
 from checkrein.contracts.task import TaskContract
 from checkrein.evals.both_engines import OpaPolicy, load_bundle
 from checkrein.evals.opa_server import OpaServer
+from checkrein.ports.policy import PolicyNews
 from checkrein.settings import Settings
 
 OpenOpa = Callable[..., Awaitable[OpaPolicy]]
@@ -53,6 +54,14 @@ class Hooked:
         if hook is not None:
             hook()
         return await self._policy.decide(document)
+
+    def news(self) -> Sequence[PolicyNews]:
+        """As the policy's."""
+        return self._policy.news()
+
+    def heard(self, news: Sequence[PolicyNews]) -> None:
+        """As the policy's."""
+        self._policy.heard(news)
 
     async def close(self) -> None:
         """The fixture closes it."""

@@ -18,6 +18,7 @@ from checkrein.evals.parity import (
 )
 from checkrein.evals.parity_bundles import variants
 from checkrein.evals.parity_inputs import Generator
+from checkrein.evals.recorded_inputs import read_recorded
 
 UNCHECKED = denying('not startswith(input.action.args.path, "/ws/")', head="")
 
@@ -48,7 +49,7 @@ async def test_recorded_inputs_are_compared_line_by_line(binary: Path, tmp_path:
         document.model_dump_json() for document in documents if "x" not in document.action.args
     ]
     file.write_text("\n".join(lines) + "\n\n", encoding="utf-8")
-    found = await compare_recorded(binary, bundle_of(None), file)
+    found = await compare_recorded(binary, bundle_of(None), read_recorded(file))
     assert found.ok and found.compared == len(lines)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_rules import written
 
 from checkrein.contracts.action import Facts, PathFact, SideEffect
 from checkrein.contracts.context import Trust
@@ -19,6 +20,7 @@ from checkrein.contracts.decision import (
 from checkrein.contracts.task import Risk
 from checkrein.policy_rego.bundle_files import Bundle, shipped_bundle
 from checkrein.policy_rego.embedded import EmbeddedPolicy
+from checkrein.policy_rego.reload import ReloadingPolicy
 
 GRANTED = ["workspace.read", "workspace.list", "workspace.write_file", "workspace.apply_patch"]
 
@@ -116,3 +118,30 @@ async def policy_of() -> AsyncIterator[PolicyOf]:
 async def shipped(policy_of: PolicyOf) -> EmbeddedPolicy:
     """The shipped bundle, loaded."""
     return await policy_of(shipped_bundle())
+
+
+FollowOf = Callable[..., Awaitable[ReloadingPolicy]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A bundle whose rule gives the reason code `first`, with a test of it."""
+    made = tmp_path / "bundle"
+    written(made, "first")
+    return made
+
+
+@pytest.fixture
+async def follow(folder: Path) -> AsyncIterator[FollowOf]:
+    """Follows the folder and looks at it before every decision; waits for what it finds."""
+    opened: list[ReloadingPolicy] = []
+
+    async def make(**more: object) -> ReloadingPolicy:
+        given = {"patience_s": 30.0} | more
+        policy = await ReloadingPolicy.load(folder, **given)  # type: ignore[arg-type] # named in the tests
+        opened.append(policy)
+        return policy
+
+    yield make
+    for policy in opened:
+        await policy.close()

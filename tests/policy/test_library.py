@@ -1,14 +1,19 @@
 """The library of rules: each stands alone, all stand together, and the page says what they say."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import policy_rules_doc
 import pytest
 
+from checkrein.contracts.codec import canonical
 from checkrein.contracts.decision import DecisionInput, Verdict
 from checkrein.errors import InputError
+from checkrein.evals.parity_bundles import library_words, variants
+from checkrein.evals.parity_inputs import Generator
+from checkrein.evals.parity_plausible import LIBRARY_DATA
 from checkrein.policy_rego import authoring, library, metadata
 from checkrein.policy_rego.bundle_files import load_bundle
 from checkrein.policy_rego.embedded import EmbeddedPolicy
@@ -113,6 +118,40 @@ async def test_all_rules_together_leave_the_workspace_as_it_was(
     assert (decision.decision, decision.reasons) == (Verdict.ALLOW, ["read_in_workspace"])
     decision = await policy.decide(document("workspace.write_file", ["src/a.py"]))
     assert (decision.decision, decision.reasons) == (Verdict.REQUIRE_APPROVAL, ["workspace_write"])
+
+
+async def test_parity_reaches_every_rule(
+    policy_of: Callable[..., Awaitable[EmbeddedPolicy]],
+) -> None:
+    """What `make parity` compares is compared for each rule: code or limit comes up in some answer.
+
+    A rule that is added is reached too, or this fails and says which one the inputs miss.
+    """
+    words = library_words()
+    assert {rule.name for rule in RULES.values() if not words & _codes(rule)} == set()
+    policy = await policy_of(variants()["library, with data"])
+    said: set[str] = set()
+    for document in Generator(1).documents(800):
+        decision = await policy.decide(document)
+        said |= {*decision.reasons, *decision.constraints}
+    assert words - said == set()
+
+
+async def test_their_own_tests_stand_a_change_of_the_data(tmp_path: Path) -> None:
+    """A team sets the data, and a bundle whose own tests fail is not taken over."""
+    await library.add_to(tmp_path, [*RULES])
+    for name, document in LIBRARY_DATA["checkrein"].items():
+        place = tmp_path / "checkrein" / name / "data.json"
+        place.write_bytes(canonical(document))
+    report = await authoring.test(tmp_path, deadline_s=30)
+    assert [result for result in report.results if result.outcome != "pass"] == []
+
+
+def _codes(rule: library.LibraryRule) -> set[str]:
+    """The reason codes in the heads of a rule's file, read apart from its METADATA."""
+    return set(
+        re.findall(r'"reason_code": "([a-z_]+)"', rule.files[f"{library.RULES}/{rule.name}.rego"])
+    )
 
 
 async def test_they_go_with_the_starter(tmp_path: Path) -> None:

@@ -141,7 +141,6 @@ async def test_findings(linted: Lint, text: str, rule: str) -> None:
         HEAD + ALLOW + "regex.match(`^[0-9]+$`, input.tenant)",
         HEAD + ALLOW + "f(1)\n\nf(n) if n > 0",
         HEAD + ALLOW + "object.get(input.action.args, `a`, 1) == 1",
-        HEAD + "allow contains member if some member in data.checkrein.known.members",
         HEAD
         + ALLOW
         + "{\n\tx := {y | some y in [1, 2]}\n\tx[1]\n}\n\nx := 3 if input.phase == `propose`",
@@ -151,6 +150,44 @@ async def test_findings(linted: Lint, text: str, rule: str) -> None:
 async def test_sound_rules_have_no_finding(linted: Lint, text: str) -> None:
     """A lint that cries wolf is switched off."""
     assert await linted(text) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "level"),
+    [
+        ("deny contains {C} if input.tenant in data.blocked", "error"),
+        ("deny contains {C} if input.tenant in data.known.blocked", "error"),
+        ("deny contains {C} if input.tenant in data.known.text.more", "error"),
+        ("deny contains {C} if input.tenant in data.empty.more", "error"),
+        ("deny contains {C} if input.tenant in data[`blocked`]", "error"),
+        ("ask contains {C} if some one in data.blocked[_]", "error"),
+        ("limit contains {`max_bytes`: data.most} if true", "error"),
+        ("limit contains {`max_bytes`: data.known[input.tenant].most} if true", None),
+        ("deny contains {C} if input.tenant in data.blocked[input.tenant]", "error"),
+        ("deny contains {C} if input.tenant in data.known.tenants", None),
+        ("deny contains {C} if input.tenant in data.checkrein.rules.x.own.more", None),
+        ("deny contains {C} if not input.tenant in data.friends", "warning"),
+        ("deny contains {C} if count({1 | input.tenant in data.blocked}) > 0", "warning"),
+        ("allow contains {C} if input.tenant in data.friends", "warning"),
+        ("deny contains {C} if theirs\n\ntheirs if input.tenant in data.friends", "warning"),
+    ],
+)
+async def test_data_that_are_not_there_are_found(
+    linted: Lint, line: str, level: str | None
+) -> None:
+    """A rule that could never hold anything back is refused; elsewhere the author is told."""
+    own = "\n\nown := {1} if input.tenant == `a`\n\nallow contains {C} if own == 1\n"
+    text = HEAD + (line + own).replace("{C}", '{"reason_code": "fine"}', 1)
+    text = text.replace("{C}", '{"reason_code": "own"}')
+    data = '{"known": {"tenants": ["a"], "text": "b"}, "empty": {}}'
+    found = await linted(text, data=data)
+    assert [(one.rule, one.level) for one in found] == ([("data_path", level)] if level else [])
+
+
+async def test_tests_may_bring_data_of_their_own(linted: Lint) -> None:
+    """`with data.x as` in a test stands for data that the bundle need not hold."""
+    test = "package checkrein.rules.x_test\n\ntest_a if data.blocked == 1 with data.blocked as 1\n"
+    assert await linted(test, path="checkrein/rules/x_test.rego") == []
 
 
 async def test_library_functions_are_known_by_every_name() -> None:

@@ -38,6 +38,10 @@ TABLE = [
     ("two_constraints", RULES, 3, 1, "malformed_member", "exactly one constraint"),
     ("no_roles", RULES, 3, 41, "member_value", "at least one role"),
     ("data_typo", RULES, 4, 29, "data_path", "Did you mean tenants?"),
+    ("data_absent", RULES, 4, 27, "data_path", "for example into data.json"),
+    ("data_absent_asks", RULES, 6, 20, "data_path", "There are: hosts, ports."),
+    ("data_absent_default", RULES, 5, 24, "data_path", "take it out here"),
+    ("data_absent_prefix", RULES, 4, 7, "data_path", "for example into data.json"),
     ("broken_data", "known/data.json", 2, 22, "bundle", "no comma behind the last item"),
     ("unknown_word", RULES, 4, 37, "input_value", "READ, REVERSIBLE, IRREVERSIBLE"),
     ("number_as_text", RULES, 4, 25, "input_value", "Compare with a value of that type"),
@@ -52,7 +56,7 @@ TABLE = [
 
 WARNINGS = {
     *("unused_rule", "reason_code_twice", "not_equals_in_loop", "empty_test", "misspelt_test"),
-    "not_equal_in_loop",
+    *("not_equal_in_loop", "data_absent_default"),
 }
 """What a bundle can be loaded with: `policy check --strict` fails on these too."""
 

@@ -62,7 +62,7 @@ def test_malformed_result_sets_are_refused(result: str) -> None:
     assert answer.code is Reserved.POLICY_OUTPUT_INVALID
 
 
-@pytest.mark.shows(56)
+@pytest.mark.shows(41, 56)
 @pytest.mark.parametrize(
     "change",
     [
@@ -108,6 +108,20 @@ def test_malformed_decisions_are_refused(change: dict[str, Any]) -> None:
     answer = decided({**ALLOWED, **change})
     assert isinstance(answer, Refusal)
     assert answer.code is Reserved.POLICY_OUTPUT_INVALID
+
+
+@pytest.mark.shows(41)
+@pytest.mark.parametrize("name", [*ALLOWED])
+def test_a_part_that_is_missing_is_a_refusal_or_has_one_meaning(name: str) -> None:
+    """Without a verdict or a reason nothing is decided; without limits there are none."""
+    answer = decided({key: value for key, value in ALLOWED.items() if key != name})
+    if name in {"decision", "reason_code", "reasons"}:
+        assert isinstance(answer, Refusal)
+        assert answer.code is Reserved.POLICY_OUTPUT_INVALID
+        return
+    assert isinstance(answer, DecisionOutput)
+    assert (answer.decision, answer.constraints.named()) == (Verdict.ALLOW, {})
+    assert (answer.approval, answer.obligations) == (None, [])
 
 
 @pytest.mark.parametrize("value", [None, True, False, 1, "ALLOW", [], [ALLOWED]], ids=str)

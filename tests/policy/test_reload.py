@@ -1,75 +1,35 @@
 """Hot reload: the folder of a running policy changes, and the next decision goes by it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from own_rules import RULE, TEST, written
 
 from checkrein.contracts.decision import DecisionInput
+from checkrein.contracts.event import PolicyRefused, PolicyReloaded
 from checkrein.errors import EnvironmentFault, InputError
 from checkrein.policy_rego.bundle_files import Bundle, load_bundle
 from checkrein.policy_rego.embedded import EmbeddedPolicy
-from checkrein.policy_rego.reload import BundleEvent, ReloadingPolicy
+from checkrein.policy_rego.reload import ReloadingPolicy
 
 Make = Callable[..., DecisionInput]
 Follow = Callable[..., Awaitable[ReloadingPolicy]]
-
-RULE = 'package checkrein.rules.mine\n\nallow contains {{"reason_code": "{}"}} if input.tenant\n'
-TEST = (
-    "package checkrein.rules.mine_test\n\nimport data.checkrein.rules.mine\n\n"
-    'test_allow if mine.allow == {{{{"reason_code": "{}"}}}} with input.tenant as "a"\n'
-)
-
-
-def unheard(event: BundleEvent) -> None:
-    """For tests that look at the decisions alone."""
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A bundle whose rule gives the reason code `first`, with a test of it."""
-    made = tmp_path / "bundle"
-    made.mkdir()
-    written(made, "first")
-    return made
-
-
-def written(folder: Path, code: str, tested: str | None = None) -> None:
-    """Let the rule give a code, and the test expect one, by default the same."""
-    (folder / "mine.rego").write_text(RULE.format(code))
-    (folder / "mine_test.rego").write_text(TEST.format(tested or code))
-
-
-@pytest.fixture
-async def follow(folder: Path) -> AsyncIterator[Follow]:
-    """Follows the folder and looks at it before every decision; waits for what it finds."""
-    opened: list[ReloadingPolicy] = []
-
-    async def make(tell: Callable[[BundleEvent], None], **more: object) -> ReloadingPolicy:
-        given = {"check_every_s": 0.0, "patience_s": 30.0} | more
-        policy = await ReloadingPolicy.load(folder, tell=tell, **given)  # type: ignore[arg-type] # named in the tests
-        opened.append(policy)
-        return policy
-
-    yield make
-    for policy in opened:
-        await policy.close()
 
 
 async def test_the_next_decision_is_by_what_lies_there_now(
     follow: Follow, folder: Path, document: Make
 ) -> None:
     """Protects: rules change while runs go on, whole, and each decision names its version."""
-    told: list[BundleEvent] = []
-    policy = await follow(told.append)
+    policy = await follow()
     before = await policy.decide(document())
     assert (before.reason_code, before.policy_version) == ("first", load_bundle(folder).version)
     written(folder, "second")
     after = await policy.decide(document())
     assert (after.reason_code, after.policy_version) == ("second", load_bundle(folder).version)
     assert policy.version == after.policy_version
-    assert told == [BundleEvent(kind="reloaded", version=policy.version, serving=policy.version)]
+    assert policy.news() == (PolicyReloaded(version=policy.version, before=before.policy_version),)
     state = policy.state()
     assert (state.serving, state.reloads, state.refused) == (policy.version, 1, None)
 
@@ -88,16 +48,16 @@ async def test_a_bundle_that_is_no_good_is_refused_and_the_old_one_serves(
     follow: Follow, folder: Path, document: Make, text: str, test: str, problem: str
 ) -> None:
     """Protects: a slip in an edit denies nothing and allows nothing; it is told."""
-    told: list[BundleEvent] = []
-    policy = await follow(told.append)
+    policy = await follow()
     first = policy.version
     (folder / "mine.rego").write_text(text)
     (folder / "mine_test.rego").write_text(test)
     for _ in range(3):
         decision = await policy.decide(document())
         assert (decision.reason_code, decision.policy_version) == ("first", first)
-    (event,) = told  # told once, not at every decision
-    assert (event.kind, event.serving) == ("refused", first)
+    (event,) = policy.news()  # told once, not at every decision
+    assert isinstance(event, PolicyRefused)
+    assert event.serving == first
     assert problem in event.problem
     state = policy.state()
     assert (state.serving, state.refused) == (first, load_bundle(folder).version)
@@ -111,8 +71,7 @@ async def test_a_folder_that_is_gone_is_refused_and_comes_back(
     follow: Follow, folder: Path, document: Make
 ) -> None:
     """Protects: a deployment that moves the folder away for a moment takes no rule away."""
-    told: list[BundleEvent] = []
-    policy = await follow(told.append)
+    policy = await follow()
     away = folder.with_name("away")
     await asyncio.to_thread(folder.rename, away)
     assert (await policy.decide(document())).reason_code == "first"
@@ -120,24 +79,26 @@ async def test_a_folder_that_is_gone_is_refused_and_comes_back(
     await asyncio.to_thread(away.rename, folder)
     assert (await policy.decide(document())).reason_code == "first"
     assert (policy.state().problem, policy.state().reloads) == ("", 0)
+    refused, back = policy.news()
+    assert (refused.type, refused.version) == ("policy_refused", "")
+    assert back == PolicyReloaded(version=policy.version, before=policy.version)
 
 
 async def test_only_tests_changed_is_no_other_version(
     follow: Follow, folder: Path, document: Make
 ) -> None:
     """Protects: tests are no part of the version, so that editing them replaces nothing."""
-    told: list[BundleEvent] = []
-    policy = await follow(told.append)
+    policy = await follow()
     (folder / "mine_test.rego").write_text(TEST.format("first") + "\n# a note\n")
     await policy.decide(document())
-    assert (told, policy.state().reloads) == ([], 0)
+    assert (policy.news(), policy.state().reloads) == ((), 0)
 
 
 async def test_decisions_that_are_being_made_end_by_the_policy_that_began_them(
     follow: Follow, folder: Path, document: Make
 ) -> None:
     """Protects: a change in the middle of many decisions loses and mixes none of them."""
-    policy = await follow(unheard)
+    policy = await follow()
     first = policy.version
 
     async def some() -> set[tuple[str, str]]:
@@ -168,7 +129,7 @@ async def test_a_change_that_takes_long_is_not_waited_for(
         return await EmbeddedPolicy.load(bundle)
 
     opened: list[str] = []
-    policy = await follow(unheard, patience_s=0.05, opener=opener)
+    policy = await follow(patience_s=0.05, opener=opener)
     written(folder, "second")
     async with asyncio.timeout(5):
         assert (await policy.decide(document())).reason_code == "first"
@@ -193,20 +154,19 @@ async def test_an_engine_that_fails_keeps_the_old_bundle_and_is_tried_again(
         return await EmbeddedPolicy.load(bundle)
 
     seen: list[str] = []
-    told: list[BundleEvent] = []
-    policy = await follow(told.append, opener=opener)
+    policy = await follow(opener=opener)
     written(folder, "second")
     assert (await policy.decide(document())).reason_code == "first"
     assert policy.state().problem == "no process"
     assert (await policy.decide(document())).reason_code == "second"
-    assert [event.kind for event in told] == ["refused", "reloaded"]
+    assert [event.type for event in policy.news()] == ["policy_refused", "policy_reloaded"]
 
 
 async def test_the_folder_is_not_looked_at_too_often(
     follow: Follow, folder: Path, document: Make
 ) -> None:
     """Protects: looking costs nothing worth speaking of, however many decisions there are."""
-    policy = await follow(unheard, check_every_s=3_600.0)
+    policy = await follow(check_every_s=3_600.0)
     written(folder, "second")
     assert (await policy.decide(document())).reason_code == "first"
 
@@ -215,17 +175,27 @@ async def test_a_first_bundle_that_is_no_good_is_an_error(follow: Follow, folder
     """Protects: nothing begins to serve that was never sound."""
     (folder / "mine.rego").write_text("package checkrein.rules.mine\n\nallow contains")
     with pytest.raises(InputError, match="mine.rego:3"):
-        await follow(unheard)
+        await follow()
 
 
 async def test_closing_while_a_change_is_taken_over(
     follow: Follow, folder: Path, document: Make
 ) -> None:
     """Protects: an attempt that ends in the middle leaves no process behind."""
-    policy = await follow(unheard, patience_s=0.0)
+    policy = await follow(patience_s=0.0)
     written(folder, "second")
     await policy.decide(document())
     async with asyncio.timeout(10):
         await policy.close()
         await policy.close()
     assert (await policy.decide(document())).reason_code == "policy_unavailable"
+
+
+async def test_a_first_bundle_whose_own_tests_fail_is_an_error(
+    follow: Follow, folder: Path
+) -> None:
+    """Protects: what would be refused in the middle of a run does not begin one either."""
+    written(folder, "first", tested="other")
+    with pytest.raises(InputError, match="test_allow") as refused:
+        await follow()
+    assert refused.value.code == "policy_tests_failed"

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
@@ -10,6 +10,7 @@ from checkrein.contracts.decision import DecisionInput, PolicyDecision
 from checkrein.policy_rego.bundle_files import Bundle, make_bundle
 from checkrein.policy_rego.embedded import EmbeddedPolicy
 from checkrein.policy_rego.shadow import MOST_PENDING, Differing, ShadowPolicy
+from checkrein.ports.policy import PolicyNews
 
 PolicyOf = Callable[..., Awaitable[EmbeddedPolicy]]
 Make = Callable[..., DecisionInput]
@@ -95,6 +96,14 @@ class Stuck:
 
     def input_text(self, document: DecisionInput) -> bytes:
         """Never asked."""
+        raise AssertionError
+
+    def news(self) -> Sequence[PolicyNews]:
+        """Never asked."""
+        raise AssertionError
+
+    def heard(self, news: Sequence[PolicyNews]) -> None:
+        """Never told."""
         raise AssertionError
 
     async def close(self) -> None:

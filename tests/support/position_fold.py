@@ -335,4 +335,6 @@ _HANDLERS: dict[type, Callable[[Folded, Any], None]] = {
     e.CheckpointSaved: _only_a_fact,
     e.Cancelled: _only_a_fact,
     e.RetryScheduled: _only_a_fact,
+    e.PolicyReloaded: _only_a_fact,
+    e.PolicyRefused: _only_a_fact,
 }

@@ -86,6 +86,16 @@ WRONG: dict[str, tuple[type[Declares], dict[str, Any], str]] = {
     "ours_with_lookup": (InOurs, OURS | {"lookup": Lookup.AUTHORITATIVE}, "nothing to look up"),
     "verifies_without_verify": (Declares, {"verifies": True}, "but has no method `verify`"),
     "compensates_itself": (Declares, {"compensates": "a.b", "parameters": TAKES}, "itself"),
+    "sandbox_of_no_kind": (
+        Declares,
+        {"enforces": frozenset({"sandbox_profile"})},
+        "the profiles that it can honour",
+    ),
+    "profiles_not_enforced": (
+        Declares,
+        {"sandbox_profiles": frozenset({"offline"})},
+        "must declare both or neither",
+    ),
     "compensates_nothing": (Declares, {"compensates": "c"}, "has no parameter `effect_id`"),
 }
 

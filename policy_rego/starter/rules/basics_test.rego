@@ -11,7 +11,7 @@ path(segments, inside, symlink) := {
 }
 
 action(capability, effect, paths) := {
-	"task": {"capabilities": ["workspace.read", "workspace.write_file", "shell.run"]},
+	"task": {"capabilities": ["workspace.read", "workspace.write_file", "none.such"]},
 	"action": {
 		"capability": capability,
 		"side_effect_class": effect,
@@ -37,7 +37,7 @@ test_what_is_not_granted_is_denied if {
 }
 
 test_what_nobody_knows_is_denied if {
-	found := basics.deny with input as action("shell.run", "IRREVERSIBLE", [])
+	found := basics.deny with input as action("none.such", "IRREVERSIBLE", [])
 	found == denied("unknown_capability")
 }
 

@@ -8,8 +8,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
 
-from checkrein.adapters.function_capability import FunctionCapability, capability
+from checkrein.adapters.function_capability import capability
 from checkrein.adapters.function_result import MAX_RESULT_BYTES
+from checkrein.adapters.function_target import FunctionCapability
 from checkrein.contracts.action import Guarantee, Lookup, SideEffect
 from checkrein.contracts.codec import canonical
 from checkrein.contracts.context import Trust

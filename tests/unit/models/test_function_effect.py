@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from checkrein.adapters.function_capability import FunctionCapability, capability
+from checkrein.adapters.function_capability import capability
+from checkrein.adapters.function_target import FunctionCapability
 from checkrein.contracts.action import Guarantee, Lookup
 from checkrein.contracts.effect import Effect, EffectStatus, Outcome
 from checkrein.errors import CapabilityError, EnvironmentFault

@@ -30,6 +30,16 @@ ask contains {"reason_code": "workspace_write"} if {
 	all_inside
 }
 
+# METADATA
+# title: Command in a copy of the workspace
+# description: A command may reach the network and this user's files, so a person looks at its words.
+# custom:
+#   reason_code: workspace_command
+ask contains {"reason_code": "workspace_command"} if {
+	input.action.capability == "workspace.run_command"
+	all_inside
+}
+
 # An action that names no path at all is not inside: `every` alone would hold for it.
 all_inside if {
 	count(input.action.facts.paths) > 0

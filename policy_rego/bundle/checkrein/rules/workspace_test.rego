@@ -66,6 +66,19 @@ test_write_outside_is_not_even_asked if {
 	workspace.ask == set() with input as action("workspace.write_file", "REVERSIBLE", [outside])
 }
 
+test_command_is_asked if {
+	asked := {{"reason_code": "workspace_command"}}
+	workspace.ask == asked with input as action("workspace.run_command", "IRREVERSIBLE", [root])
+}
+
+test_command_is_never_simply_allowed if {
+	workspace.allow == set() with input as action("workspace.run_command", "IRREVERSIBLE", [root])
+}
+
+test_command_outside_is_not_even_asked if {
+	workspace.ask == set() with input as action("workspace.run_command", "IRREVERSIBLE", [outside])
+}
+
 test_read_is_not_asked if {
 	workspace.ask == set() with input as action("workspace.read", "READ", [source])
 }
