@@ -163,8 +163,9 @@ async def test_offline_is_out_of_reach_of_a_real_server(tmp_path: Path, settings
         wanted = call(RUN, argv=["python", "-c", CONNECT.format(port=port)])
         cut_off, _ = await one(tmp_path / "a", settings, wanted, '{"sandbox_profile": "offline"}')
         assert seen == []
-        task = {"constraints": [{"network": "none"}]}
-        by_contract, _ = await one(tmp_path / "c", settings, wanted, **task)
+        by_contract, _ = await one(
+            tmp_path / "c", settings, wanted, constraints=[{"network": "none"}]
+        )
         assert seen == []
         reached, _ = await one(tmp_path / "b", settings, wanted)
         assert seen == ["connected"]
