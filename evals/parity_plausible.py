@@ -13,6 +13,7 @@ LIBRARY_DATA: dict[str, Any] = {
             "capabilities": [
                 "workspace.read",
                 "workspace.write_file",
+                "workspace.run_command",
                 "payments.charge",
                 "shell.run",
                 "web.fetch",
@@ -21,7 +22,7 @@ LIBRARY_DATA: dict[str, Any] = {
         },
         "budgets": {"tool_calls_kept": 3, "most_denials": 10},
         "commands": {
-            "capabilities": ["shell.run"],
+            "capabilities": ["shell.run", "workspace.run_command"],
             "exact": [["git", "status"], ["ls"]],
             "prefixes": [["git", "log"], ["make"]],
         },
@@ -57,6 +58,7 @@ LIBRARY_DATA: dict[str, Any] = {
                 "execute": [
                     "workspace.read",
                     "workspace.write_file",
+                    "workspace.run_command",
                     "payments.charge",
                     "shell.run",
                     "web.fetch",
@@ -81,6 +83,7 @@ _PATH = {
 _WORK: tuple[tuple[str, str, tuple[dict[str, Any], ...]], ...] = (
     ("workspace.read", "READ", ({"paths": [_PATH]},)),
     ("workspace.write_file", "REVERSIBLE", ({"paths": [_PATH]},)),
+    ("workspace.run_command", "IRREVERSIBLE", ({"paths": [_PATH], "argv": ["ls"]},)),
     ("shell.run", "REVERSIBLE", ({"argv": ["ls"]}, {"argv": ["make", "x"]}, {"argv": ["rm"]})),
     ("web.fetch", "READ", ({"urls": [_URL]},)),
     ("db.rows", "READ", ({"tables": ["users"], "rows": 1},)),

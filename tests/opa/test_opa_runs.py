@@ -12,7 +12,6 @@ from misbehaving_opa import MisbehavingOpa, body, http, provenance, says
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.decision import DecisionInput, PolicyDecision, Reserved
 from checkrein.contracts.event import Observed
-from checkrein.contracts.task import TaskContract
 from checkrein.evals.both_engines import OpaPolicy, load_bundle
 from checkrein.evals.opa_server import OpaServer
 from checkrein.ports.policy import PolicyNews
@@ -71,8 +70,7 @@ def used(monkeypatch: pytest.MonkeyPatch, policy: Hooked) -> None:
     """Let every attempt be governed by this policy, whatever its contract names."""
 
     @asynccontextmanager
-    async def lent(_: object, contract: TaskContract | None) -> AsyncGenerator[Hooked]:
-        assert contract is not None
+    async def lent(_: object, *about: object) -> AsyncGenerator[Hooked]:
         yield policy
 
     monkeypatch.setattr("checkrein.compose._Opener._policy", lent)
