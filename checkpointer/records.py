@@ -185,7 +185,7 @@ def _action(x: dict[str, Any]) -> ActionState:
         operation_hash=x["operation_hash"],
         decision=x["decision"] and PolicyDecision.model_validate(x["decision"]),
         approval=x["approval"] and ApprovalRequest.model_validate(x["approval"]),
-        grant=x["grant"] and ApprovalGrant.model_validate(x["grant"]),
+        grants=[ApprovalGrant.model_validate(grant) for grant in x["grants"]],
         effect=x["effect"] and Effect.model_validate(x["effect"]),
         effect_age_s=x["effect_age_s"],
         observed=x["observed"],

@@ -37,6 +37,7 @@ CREATE TABLE checkrein.approvals (
     interrupt_id text,
     requested_at timestamp with time zone,
     expires_at timestamp with time zone,
+    escalated integer DEFAULT 0 NOT NULL,
     CONSTRAINT approvals_pkey PRIMARY KEY (approval_id),
     CONSTRAINT approvals_action_id_request_revision_key UNIQUE (action_id, request_revision)
 );
@@ -189,6 +190,7 @@ CREATE TABLE checkrein.grants (
     authority text NOT NULL,
     authenticated boolean NOT NULL,
     reason text NOT NULL,
+    args json,
     decided_at timestamp with time zone NOT NULL,
     CONSTRAINT grants_pkey PRIMARY KEY (approval_id, approver)
 );
@@ -316,8 +318,8 @@ AS $function$
         'decision', (SELECT d.body FROM checkrein.decisions d WHERE d.action_id = x.action_id
                      ORDER BY d.seq DESC LIMIT 1),
         'approval', to_json(checkrein.approval_json(p)),
-        'grant', (SELECT checkrein.grant_json(g) FROM checkrein.grants g
-                  WHERE g.approval_id = p.approval_id ORDER BY g.decided_at LIMIT 1),
+        'grants', coalesce((SELECT json_agg(checkrein.grant_json(g) ORDER BY g.decided_at)
+                  FROM checkrein.grants g WHERE g.approval_id = p.approval_id), '[]'),
         'effect', CASE WHEN e.effect_id IS NOT NULL THEN checkrein.effect_json(e) END,
         'effect_age_s', extract(epoch FROM checkrein.now() - e.bound_at),
         'observed', EXISTS (SELECT FROM checkrein.observations o
@@ -329,6 +331,9 @@ AS $function$
     LEFT JOIN checkrein.effects e ON e.tenant = x.tenant AND e.resource = x.resource
         AND e.key = x.idempotency_key
     WHERE x.attempt_id = of_attempt AND x.turn = of_turn
+      -- Of a call whose arguments a person changed, the newest alone can still run.
+      AND NOT EXISTS (SELECT FROM checkrein.actions y WHERE y.attempt_id = of_attempt
+                      AND y.turn = of_turn AND y.position = x.position AND y.revision > x.revision)
 $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.append(of_attempt text, under_fence bigint, kinds text[], payloads text[], data bytea[], look boolean)
@@ -348,8 +353,8 @@ BEGIN
     ELSIF under_fence IS NOT NULL AND (a.lease_owner IS NULL OR a.lease_fence <> under_fence
                                        OR a.lease_until <= checkrein.now()) THEN
         PERFORM refuse('CR001', format('fence %s no longer owns the attempt', under_fence));
-    ELSIF under_fence IS NULL AND NOT kinds <@ ARRAY['approval_decided', 'cancel_requested',
-            'pause_requested', 'user_answered'] THEN
+    ELSIF under_fence IS NULL AND NOT kinds <@ ARRAY['approval_decided', 'approval_escalated',
+            'approval_expired', 'cancel_requested', 'pause_requested', 'user_answered'] THEN
         PERFORM refuse('CR009', 'only requests may be recorded without the lease');
     ELSIF a.status IN ('CANDIDATE_VERIFIED', 'FAILED_VERIFICATION', 'POLICY_BLOCKED',
             'ENVIRONMENT_ERROR', 'MODEL_ERROR', 'FAILED', 'CANCELLED') THEN
@@ -375,7 +380,8 @@ CREATE OR REPLACE FUNCTION checkrein.approval_json(p checkrein.approvals)
  LANGUAGE sql
  STABLE
 AS $function$
-    SELECT p.body::jsonb || jsonb_build_object('expires_at', p.expires_at, 'status',
+    SELECT p.body::jsonb || jsonb_build_object('expires_at', p.expires_at,
+        'escalated', p.escalated, 'status',
         CASE WHEN p.status IN ('PENDING', 'GRANTED') AND p.expires_at <= checkrein.now()
              THEN 'EXPIRED' ELSE p.status END)
 $function$;
@@ -465,6 +471,38 @@ BEGIN
     PERFORM checkrein.save_checkpoint(a, at_seq);
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.decide_approval(a checkrein.attempts, r checkrein.approvals, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    said text := p ->> 'answer';
+    enough boolean;
+BEGIN
+    PERFORM checkrein.next_status('approval', r.status, 'counted');  -- it must be open
+    INSERT INTO checkrein.grants (tenant, approval_id, approver, answer, authority, authenticated,
+        reason, args, decided_at)
+    VALUES (a.tenant, r.approval_id, p ->> 'approver', said, p ->> 'authority',
+        (p ->> 'authenticated')::boolean, p ->> 'reason',
+        CASE json_typeof(p -> 'args') WHEN 'null' THEN NULL ELSE p -> 'args' END, checkrein.now())
+    -- Whoever said yes may still say no, as long as the others have not said theirs.
+    ON CONFLICT (approval_id, approver) DO UPDATE SET answer = excluded.answer,
+        authority = excluded.authority, authenticated = excluded.authenticated,
+        reason = excluded.reason, args = excluded.args, decided_at = excluded.decided_at
+    WHERE excluded.answer <> 'approve';
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR006',
+            format('%s has answered this request already; one person counts once', p ->> 'approver'),
+            'said_already');
+    END IF;
+    enough := checkrein.yes_count(r) >= (r.body #>> '{terms,quorum}')::integer;
+    PERFORM checkrein.step_approval(r.approval_id, CASE
+        WHEN said = 'approve' AND enough THEN 'granted' WHEN said = 'approve' THEN 'counted'
+        WHEN said = 'reject' THEN 'rejected' ELSE 'superseded' END);
+    RETURN checkrein.step_action(a, r.action_id, CASE said WHEN 'approve' THEN NULL
+        WHEN 'reject' THEN 'rejected' ELSE 'superseded' END, at_seq);
+END $function$;
+
 CREATE OR REPLACE FUNCTION checkrein.effect_json(e checkrein.effects)
  RETURNS json
  LANGUAGE sql
@@ -522,7 +560,7 @@ CREATE OR REPLACE FUNCTION checkrein.grant_json(g checkrein.grants)
 AS $function$
     SELECT json_build_object('approval_id', g.approval_id, 'approver', g.approver,
         'answer', g.answer, 'authority', g.authority, 'authenticated', g.authenticated,
-        'reason', g.reason, 'decided_at', g.decided_at)
+        'reason', g.reason, 'args', g.args, 'decided_at', g.decided_at)
 $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.held_seconds(a checkrein.attempts)
@@ -613,6 +651,16 @@ BEGIN
         (x ->> 'revision')::integer, x ->> 'type', x ->> 'resource', x ->> 'side_effect_class',
         x ->> 'idempotency_key', x ->> 'args_hash', x,
         checkrein.next_status('action', 'PROPOSED', 'validated'), at_seq);
+    IF (x ->> 'revision')::integer > 0 THEN
+        -- Other arguments for the same call: it was counted when it was proposed.
+        SELECT last_event INTO cause FROM checkrein.actions
+        WHERE attempt_id = a.attempt_id AND turn = n AND position = (x ->> 'position')::integer
+          AND revision = (x ->> 'revision')::integer - 1 AND status = 'SUPERSEDED';
+        IF NOT FOUND THEN
+            PERFORM checkrein.refuse('CR002', 'no person put other arguments in its place');
+        END IF;
+        RETURN cause;
+    END IF;
     UPDATE checkrein.turns SET open_calls = open_calls + 1, usable = usable + 1
     WHERE attempt_id = a.attempt_id AND turn = n AND status = 'RESPONDED'
     RETURNING last_event INTO cause;
@@ -664,17 +712,33 @@ BEGIN
         WHERE approval_id = id;
         RETURN checkrein.step_action(a, r.action_id, NULL, at_seq);
     WHEN 'approval_decided' THEN
-        PERFORM checkrein.step_approval(id,
-            CASE p ->> 'answer' WHEN 'approve' THEN 'granted' ELSE 'rejected' END);
-        INSERT INTO checkrein.grants VALUES (a.tenant, id, p ->> 'approver', p ->> 'answer',
-            p ->> 'authority', (p ->> 'authenticated')::boolean, p ->> 'reason', checkrein.now());
-        RETURN checkrein.step_action(a, r.action_id,
-            CASE p ->> 'answer' WHEN 'approve' THEN NULL ELSE 'rejected' END, at_seq);
+        RETURN checkrein.decide_approval(a, r, p, at_seq);
+    WHEN 'approval_escalated' THEN
+        UPDATE checkrein.approvals SET escalated = escalated + 1
+        WHERE approval_id = id AND escalated + 1 = (p ->> 'step')::integer
+          AND body #>> ARRAY['escalation', escalated::text, 'role'] = p ->> 'role'
+          AND requested_at + make_interval(secs =>
+              (body #>> ARRAY['escalation', escalated::text, 'after_s'])::integer)
+              <= checkrein.now();
+        IF NOT FOUND THEN
+            PERFORM checkrein.refuse('CR002', 'it is not the time for that step');
+        END IF;
+        PERFORM checkrein.step_approval(id, 'escalated');
+        RETURN checkrein.step_action(a, r.action_id, NULL, at_seq);
+    WHEN 'approval_expired' THEN
+        IF r.expires_at > checkrein.now() THEN
+            PERFORM checkrein.refuse('CR002', 'it has not expired');
+        END IF;
+        PERFORM checkrein.step_approval(id, 'expired');
+        RETURN checkrein.step_action(a, r.action_id, 'rejected', at_seq);
     WHEN 'approval_granted' THEN
+        PERFORM checkrein.next_status('approval', r.status, 'used');
         IF r.operation_hash <> p ->> 'operation_hash' THEN
             PERFORM checkrein.refuse('CR006', 'the approval is for another operation', 'hash');
         ELSIF r.resource_version <> p ->> 'resource_version' THEN
             PERFORM checkrein.refuse('CR006', 'the approval is for another state', 'stale');
+        ELSIF checkrein.yes_count(r) < (r.body #>> '{terms,quorum}')::integer THEN
+            PERFORM checkrein.refuse('CR006', 'too few of those who said yes still count', 'quorum');
         END IF;
         PERFORM checkrein.step_approval(id, 'used');
         RETURN checkrein.step_action(a, r.action_id, 'granted', at_seq);
@@ -987,8 +1051,8 @@ BEGIN
         RETURN a.head_seq;
     WHEN 'action_proposed' THEN RETURN checkrein.on_action(a, p, at_seq);
     WHEN 'policy_decided' THEN RETURN checkrein.on_decision(a, p, at_seq);
-    WHEN 'approval_prepared', 'approval_requested', 'approval_decided', 'approval_granted',
-         'approval_stale' THEN
+    WHEN 'approval_prepared', 'approval_requested', 'approval_decided', 'approval_escalated',
+         'approval_expired', 'approval_granted', 'approval_stale' THEN
         RETURN checkrein.on_approval(a, kind, p, at_seq);
     WHEN 'intent_bound' THEN RETURN checkrein.bind_intent(a, p, at_seq);
     WHEN 'effect_executing' THEN RETURN checkrein.mark_executing(a, p, at_seq);
@@ -1284,6 +1348,16 @@ BEGIN
     RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.yes_count(r checkrein.approvals)
+ RETURNS bigint
+ LANGUAGE sql
+AS $function$
+    SELECT count(*) FROM checkrein.grants g
+    WHERE g.approval_id = r.approval_id AND g.answer = 'approve'
+      AND coalesce((SELECT w.granted FROM checkrein.authority w WHERE w.tenant = r.tenant
+                    AND w.kind = 'user' AND w.value = g.approver ORDER BY n DESC LIMIT 1), true)
+$function$;
+
 GRANT SELECT ON checkrein.actions TO checkrein_app;
 GRANT SELECT ON checkrein.approvals TO checkrein_app;
 GRANT SELECT ON checkrein.attempts TO checkrein_app;
@@ -1312,6 +1386,7 @@ REVOKE ALL ON FUNCTION checkrein.begin_try(checkrein.attempts,text,text) FROM PU
 REVOKE ALL ON FUNCTION checkrein.bind_intent(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.check_not_revoked(checkrein.attempts,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.close_turn(checkrein.attempts,integer,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.decide_approval(checkrein.attempts,checkrein.approvals,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.effect_json(checkrein.effects) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.effect_json(checkrein.effects) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.end_attempt(checkrein.attempts,json,bigint) FROM PUBLIC;
@@ -1360,3 +1435,4 @@ REVOKE ALL ON FUNCTION checkrein.take_lease(text,text,interval) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.take_lease(text,text,interval) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.verify_effect(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.wait_for_effect(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.yes_count(checkrein.approvals) FROM PUBLIC;

@@ -5,11 +5,12 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
 from checkrein.compose import Given, Parts, composed
-from checkrein.contracts.approval import Answer, ApprovalRequest
+from checkrein.contracts.approval import Answer, ApprovalRequest, Approver, Said
 from checkrein.contracts.event import Event
 from checkrein.contracts.task import TaskContract
 from checkrein.graph.approvals import answer_approval
@@ -113,27 +114,36 @@ class Harness:
             InputError: no such request, or `by` may not answer it.
             ConflictError: it is not open any more.
         """
-        return await self._answer(approval_id, Answer.APPROVE, by, reason)
+        return await self._answer(approval_id, Said(answer=Answer.APPROVE, reason=reason), by)
 
     async def reject(self, approval_id: str, *, by: str, reason: str) -> ApprovalRequest:
         """Say no to one request; the model is told the reason. Raises as `approve` does."""
-        return await self._answer(approval_id, Answer.REJECT, by, reason)
+        return await self._answer(approval_id, Said(answer=Answer.REJECT, reason=reason), by)
+
+    async def edit(
+        self, approval_id: str, args: dict[str, Any], *, by: str, reason: str = ""
+    ) -> ApprovalRequest:
+        """Put other arguments in place of the model's: all of them, for the same capability.
+
+        That makes another action, which is judged and, where the policy says so, asked about anew
+        once the attempt is resumed. Raises as `approve` does.
+        """
+        return await self._answer(
+            approval_id, Said(answer=Answer.EDIT, args=args, reason=reason), by
+        )
+
+    async def respond(self, approval_id: str, text: str, *, by: str) -> ApprovalRequest:
+        """Give the call's result in place of the tool, which does not run."""
+        return await self._answer(approval_id, Said(answer=Answer.RESPOND, reason=text), by)
 
     async def trace(self, attempt_id: str) -> list[Event]:
         """The attempt's events, in order."""
         return await self._parts.events.read(attempt_id)
 
-    async def _answer(
-        self, approval_id: str, answer: Answer, by: str, reason: str
-    ) -> ApprovalRequest:
+    async def _answer(self, approval_id: str, said: Said, by: str) -> ApprovalRequest:
+        parts = self._parts
         return await answer_approval(
-            self._parts.events,
-            self._parts.records,
-            approval_id,
-            answer,
-            approver=by,
-            authenticated=False,
-            reason=reason,
+            parts.events, parts.records, approval_id, said, Approver(name=by)
         )
 
 

@@ -1,26 +1,17 @@
 """What people's programs send as an answer, read into what a person said. Pure."""
 
+import json
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, NoReturn, cast
 
-from checkrein.contracts.approval import Answer
+from checkrein.contracts.approval import MAX_SAID, Answer, ApprovalRequest, Said
 from checkrein.errors import ConflictError, InputError
-
-MAX_TEXT = 100_000
-"""The most characters of an answer or a reason."""
 
 _OP = "studio.answer"
 _INTERRUPT_ID = re.compile(r"^[0-9a-f]{32}$")
 _APPROVE = frozenset({"approve", "accept"})
 _REJECT = frozenset({"reject", "ignore", "response"})
-
-
-class Spoken(NamedTuple):
-    """An answer to an approval request. Who gave it never stands in what was sent."""
-
-    answer: Answer
-    reason: str
 
 
 def addressed(resume: Any, pending: str) -> Any:
@@ -45,12 +36,33 @@ def addressed(resume: Any, pending: str) -> Any:
     return given[pending]
 
 
-def decision(value: Any) -> Spoken:
+def decision(value: Any, request: ApprovalRequest) -> Said:
     """Read `{"decisions": [D]}`, `[D]` or `D`; D is a HITL decision or an Agent Inbox answer.
+
+    Agent Inbox sends every argument of an edit as text: those that the capability's schema wants
+    otherwise are read as JSON. Its `response` is a no with a reason, never the tool's result.
 
     Raises:
         InputError: none of these, or nothing that may be said here.
     """
+    given = _one(value)
+    kind = str(given.get("type"))
+    if kind in _APPROVE:
+        return Said(answer=Answer.APPROVE)
+    if kind in _REJECT:
+        return Said(answer=Answer.REJECT, reason=_reason(given))
+    if kind == "edit":
+        return Said(answer=Answer.EDIT, args=_edited(given, request))
+    if kind != "respond":
+        _refuse(f"A decision of the type {kind[:40]} is not on offer.")
+    message = _reason(given)
+    if not message.strip():
+        _refuse("A respond needs the message that is the result.")
+    return Said(answer=Answer.RESPOND, reason=message)
+
+
+def _one(value: Any) -> dict[str, Any]:
+    """The one decision that is meant."""
     if isinstance(value, dict) and "decisions" in value:
         value = cast("dict[str, Any]", value)["decisions"]
     if isinstance(value, list):
@@ -60,13 +72,39 @@ def decision(value: Any) -> Spoken:
         value = listed[0]
     if not isinstance(value, dict):
         _refuse("An approval is answered by a decision with a type.")
-    given = cast("dict[str, Any]", value)
-    kind = str(given.get("type"))
-    if kind not in _APPROVE | _REJECT:
-        _refuse(f"A decision of the type {kind} is not on offer.")
-    if kind in _APPROVE:
-        return Spoken(Answer.APPROVE, "")
-    return Spoken(Answer.REJECT, _reason(given))
+    return cast("dict[str, Any]", value)
+
+
+def _edited(given: dict[str, Any], request: ApprovalRequest) -> dict[str, Any]:
+    """The arguments of an edit: LangChain's `edited_action`, or Agent Inbox's `args`."""
+    said = given.get("edited_action", given.get("args"))
+    action = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+    name, args = action.get("name", action.get("action")), action.get("args")
+    if not isinstance(args, dict):
+        _refuse("An edit holds the name and all arguments of the action.")
+    known = request.capability.rpartition("@")[0]
+    if name not in {request.capability, known, known.replace(".", "_")}:
+        _refuse(
+            f"An edit changes the arguments of {known}, never which tool is called. Reject it, and "
+            "say what to do instead."
+        )
+    return _typed(cast("dict[str, Any]", args), request)
+
+
+def _typed(args: dict[str, Any], request: ApprovalRequest) -> dict[str, Any]:
+    """Arguments whose text stands for another type, read as that."""
+    fields = cast("dict[str, Any]", request.args_schema.get("properties") or {})
+    return {name: _read(value, fields.get(name)) for name, value in args.items()}
+
+
+def _read(value: Any, schema: Any) -> Any:
+    wanted = cast("dict[str, Any]", schema).get("type") if isinstance(schema, dict) else None
+    if not isinstance(value, str) or wanted is None or "string" in wanted:
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value  # as it is; the schema's answer says what is wrong with it
 
 
 def text(value: Any) -> str:
@@ -97,16 +135,17 @@ def _reason(given: dict[str, Any]) -> str:
 
 
 def _bounded(said: str) -> str:
-    if len(said) > MAX_TEXT:
-        _refuse(f"The text has {len(said)} characters; {MAX_TEXT} are taken.")
+    if len(said) > MAX_SAID:
+        _refuse(f"The text has {len(said)} characters; {MAX_SAID} are taken.")
     return said
 
 
 def _refuse(problem: str) -> NoReturn:
     raise InputError(
         f"{problem} Send "
-        '{"decisions": [{"type": "approve"}]} or '
-        '{"decisions": [{"type": "reject", "message": WHY}]}.',
+        '{"decisions": [{"type": "approve"}]}, {"type": "reject", "message": WHY}, '
+        '{"type": "edit", "edited_action": {"name": NAME, "args": ARGS}} or '
+        '{"type": "respond", "message": RESULT} in the same place.',
         op=_OP,
         code="unusable_answer",
     )

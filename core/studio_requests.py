@@ -11,7 +11,7 @@ from langgraph_sdk import Auth, get_client
 from langgraph_sdk.errors import NotFoundError
 
 from checkrein.compose import Parts
-from checkrein.contracts.approval import ApprovalStatus
+from checkrein.contracts.approval import ApprovalStatus, Approver
 from checkrein.errors import ConflictError, InputError
 from checkrein.graph.approvals import answer_approval
 from checkrein.nodes.waiting import waiting_for
@@ -171,7 +171,6 @@ async def _decide(
     parts: Parts, position: Position, approval_id: str, said: Any, person: Person
 ) -> None:
     """Store a decision about the request that the thread shows; no other one can be meant."""
-    spoken = decision(said)
     attempt_id = position.attempt.attempt_id
     request, _ = await parts.records.approval(approval_id)
     if request.attempt_id != attempt_id:
@@ -179,15 +178,9 @@ async def _decide(
     if request.status is ApprovalStatus.PREPARED:
         # The owner died after it had saved and before it had published.
         await parts.front_door.sweep()
-    await answer_approval(
-        parts.events,
-        parts.records,
-        approval_id,
-        spoken.answer,
-        approver=person.person,
-        authenticated=True,
-        reason=spoken.reason,
-    )
+    spoken = decision(said, request)
+    who = Approver(name=person.person, authenticated=True, tenant=person.tenant)
+    await answer_approval(parts.events, parts.records, approval_id, spoken, who)
 
 
 async def _position(parts: Parts, attempt_id: str) -> Position | None:

@@ -26,6 +26,8 @@ _ApprovalStep = (
     e.ApprovalPrepared
     | e.ApprovalRequested
     | e.ApprovalDecided
+    | e.ApprovalEscalated
+    | e.ApprovalExpired
     | e.ApprovalGranted
     | e.ApprovalStale
 )
@@ -58,6 +60,14 @@ _ENDED = {
     AttemptStatus.FAILED_VERIFICATION: "not_verified",
     AttemptStatus.CANCELLED: "cancelled",
 }
+ANSWERED = {
+    Answer.APPROVE: "granted",
+    Answer.REJECT: "rejected",
+    Answer.EDIT: "superseded",
+    Answer.RESPOND: "superseded",
+}
+"""What a person's answer means for the request; a no means the same for its action."""
+
 # What an answer means for the effect and for its action.
 _ANSWERED: dict[str, tuple[str, str | None]] = {
     "effect_committed": ("committed", "succeeded"),
@@ -154,7 +164,8 @@ class Rebuilt:
             self.actions[p.action.action_id] = p.action.model_copy(
                 update={"status": ActionStatus.VALIDATED}
             )
-            self._open_calls[p.action.turn] += 1
+            if p.action.revision == 0:
+                self._open_calls[p.action.turn] += 1
         elif isinstance(p, e.PolicyDecided):
             self.decisions.setdefault(p.action_id, []).append(p)
             self._step_action(p.action_id, _DECIDED.get(p.decision.decision, "denied"))
@@ -188,6 +199,12 @@ class Rebuilt:
             self._offer(fact, request)
         elif isinstance(p, e.ApprovalDecided):
             self._answer(fact, p, request)
+        elif isinstance(p, e.ApprovalEscalated):
+            later = request.model_copy(update={"escalated": request.escalated + 1})
+            self._step_approval(later, "escalated")
+        elif isinstance(p, e.ApprovalExpired):
+            self._step_approval(request, "expired")
+            self._step_action(p.action_id, "rejected")
         elif isinstance(p, e.ApprovalGranted):
             self._step_approval(request, "used")
             self._step_action(p.action_id, "granted")
@@ -203,14 +220,18 @@ class Rebuilt:
         self._step_approval(request, "requested")
 
     def _answer(self, fact: Fact, p: e.ApprovalDecided, request: ApprovalRequest) -> None:
-        approved = p.answer is Answer.APPROVE
-        self._step_approval(request, "granted" if approved else "rejected")
         said = p.model_dump(exclude={"v", "type", "action_id"})
-        self.grants.setdefault(p.approval_id, []).append(
-            ApprovalGrant.model_validate({**said, "decided_at": fact.at})
-        )
-        if not approved:
-            self._step_action(p.action_id, "rejected")
+        grant = ApprovalGrant.model_validate({**said, "decided_at": fact.at})
+        others = [g for g in self.grants.get(p.approval_id, []) if g.approver != p.approver]
+        self.grants[p.approval_id] = [*others, grant]
+        # Who was revoked meanwhile stands in no trace: the database counted them out.
+        yes = sum(g.answer is Answer.APPROVE for g in self.grants[p.approval_id])
+        word = ANSWERED[p.answer]
+        if p.answer is Answer.APPROVE and yes < request.terms.quorum:
+            word = "counted"
+        self._step_approval(request, word)
+        if p.answer is not Answer.APPROVE:
+            self._step_action(p.action_id, word)
 
     def _send(self, p: e.IntentBound | e.EffectExecuting | e.EffectDenied) -> None:
         if isinstance(p, e.IntentBound):

@@ -112,7 +112,12 @@ def _prepared(p: e.ApprovalPrepared) -> Told:
 
 
 def _answered(p: e.ApprovalDecided) -> Told:
-    word = "approves" if p.answer is Answer.APPROVE else "rejects"
+    word = {
+        Answer.APPROVE: "approves",
+        Answer.REJECT: "rejects",
+        Answer.EDIT: "wants other arguments",
+        Answer.RESPOND: "answers in the tool's place",
+    }[p.answer]
     proof = "signed in" if p.authenticated else "name asserted, not authenticated"
     why = f": {plain(p.reason)}" if p.reason else ""
     return plain(p.approver, 40), f"{word} as {plain(p.authority, 40)} ({proof}){why}"
@@ -123,7 +128,8 @@ def _resumed(p: e.RunResumed) -> Told:
 
 
 def _stale(p: e.ApprovalStale) -> Told:
-    return "harness", "APPROVAL_STALE: what was approved has changed since; nothing ran"
+    why = plain(p.why) or "what was approved has changed since"
+    return "harness", f"APPROVAL_STALE: {why}; nothing ran"
 
 
 def _retried(p: e.EffectRetried) -> Told:
@@ -195,6 +201,11 @@ _TELLERS: dict[type[Any], Callable[[Any], Told]] = {
     e.RunResumed: _resumed,
     e.ApprovalGranted: lambda p: ("harness", "the approval still fits what would happen; spent"),
     e.ApprovalStale: _stale,
+    e.ApprovalEscalated: lambda p: (
+        "harness",
+        f"nobody has answered {p.approval_id} yet: {plain(p.role, 40)} may now, too",
+    ),
+    e.ApprovalExpired: lambda p: ("harness", f"{p.approval_id} has expired: that counts as a no"),
     e.EffectExecuting: lambda p: ("ledger", f"EXECUTING is durable; now {p.effect_id} is sent"),
     e.EffectCommitted: lambda p: ("ledger", f"receipt: {p.effect_id} is COMMITTED"),
     e.EffectRefused: _refused,

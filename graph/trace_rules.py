@@ -17,6 +17,7 @@ from checkrein.errors import InputError
 from checkrein.graph.ending_rules import Facts, Problem, contract_of, ending, verified
 from checkrein.graph.facts import Fault, read_facts
 from checkrein.graph.rebuilt import Rebuilt
+from checkrein.nodes.consent import ANONYMOUS, asserted_is_enough
 
 _OUTCOME = e.EffectCommitted | e.EffectRefused | e.EffectUnknown | e.EffectReconciled
 
@@ -130,7 +131,7 @@ def _decisions(facts: Facts) -> Iterator[Problem]:
 
 def _grants(facts: Facts) -> Iterator[Problem]:
     asked: dict[str, ApprovalRequest] = {}
-    approved: set[str] = set()
+    approved: dict[str, set[str]] = {}
     last: dict[str, e.PolicyDecided] = {}
     hashes: dict[str, str] = {}
     granted: set[tuple[str, str]] = set()
@@ -139,15 +140,18 @@ def _grants(facts: Facts) -> Iterator[Problem]:
         if isinstance(p, e.ApprovalPrepared):
             asked[p.approval.approval_id] = p.approval
         elif isinstance(p, e.ApprovalDecided) and p.answer is Answer.APPROVE:
-            approved.add(p.approval_id)
+            approved.setdefault(p.approval_id, set()).add(p.approver)
         elif isinstance(p, e.PolicyDecided):
             last[p.action_id] = p
         elif isinstance(p, e.IntentBound):
             hashes[p.effect_id] = p.operation_hash
         elif isinstance(p, e.ApprovalGranted):
             request = asked.get(p.approval_id)
-            if p.approval_id not in approved or request is None:
+            people = approved.get(p.approval_id, set())
+            if not people or request is None:
                 yield fact.seq, f"{p.approval_id} is spent and nobody approved it"
+            elif len(people) < request.terms.quorum:
+                yield fact.seq, f"{p.approval_id} is spent and too few people approved it"
             elif (p.operation_hash, p.resource_version, p.action_id) != (
                 request.operation_hash,
                 request.resource_version,
@@ -171,10 +175,19 @@ def _approvers(facts: Facts) -> Iterator[Problem]:
         elif isinstance(p, e.ApprovalDecided) and p.approval_id in asked and contract is not None:
             request = asked[p.approval_id]
             people = contract.approvals.roles.get(p.authority, [])
-            if p.authority not in request.terms.roles or p.approver not in people:
+            nobody = contract.approvals.anonymous and p.approver == ANONYMOUS
+            if p.authority not in request.roles or (p.approver not in people and not nobody):
                 yield fact.seq, f"{p.approver} answered without the role that was asked for"
-            if request.terms.separation_of_duty and p.approver == request.requested_by:
+            apart = {request.requested_by, contract.requested_by}
+            if request.terms.separation_of_duty and p.approver in apart:
                 yield fact.seq, f"{p.approver} answered their own request"
+            if not (p.authenticated or asserted_is_enough(contract)):
+                yield fact.seq, f"{p.approver} answered by a name that nobody proved"
+        elif isinstance(p, e.ApprovalEscalated) and p.approval_id in asked:
+            request = asked[p.approval_id]
+            asked[p.approval_id] = request.model_copy(update={"escalated": p.step})
+            if p.role not in asked[p.approval_id].roles:
+                yield fact.seq, f"{p.approval_id} was escalated to a role that it does not name"
 
 
 def _offers(facts: Facts) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from langgraph.types import interrupt
 
 from checkrein.contracts.approval import ApprovalRequest
 from checkrein.nodes.run import Run, Step
-from checkrein.nodes.waiting import undecided
+from checkrein.nodes.waiting import ANSWERS, undecided
 
 
 async def approval(run: Run) -> Step:
@@ -27,6 +27,8 @@ def payload(request: ApprovalRequest) -> dict[str, Any]:
         "resource": request.resource,
         "resource_version": request.resource_version,
         "operation_hash": request.operation_hash,
+        "roles": request.roles,
+        "expires_in_s": request.terms.expires_in_s,
         "action_requests": [
             {
                 "name": name,
@@ -35,12 +37,12 @@ def payload(request: ApprovalRequest) -> dict[str, Any]:
                 "description": description,
             }
         ],
-        "review_configs": [{"action_name": name, "allowed_decisions": ["approve", "reject"]}],
+        "review_configs": [{"action_name": name, "allowed_decisions": list(ANSWERS)}],
         "action_request": {"action": name, "args": request.args},
         "config": {
             "allow_accept": True,
-            "allow_edit": False,
-            "allow_respond": False,
+            "allow_edit": True,
+            "allow_respond": True,
             "allow_ignore": False,
         },
         "description": description,

@@ -2,7 +2,7 @@
 
 import difflib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
@@ -11,6 +11,9 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from referencing import Registry
 
+from checkrein.contracts.codec import clean
+from checkrein.errors import InputError
+
 _MAX_ERRORS = 100
 _MAX_FAULTS = 5
 _MAX_SHOWN = 60
@@ -18,11 +21,34 @@ _MAX_CHOICES = 20
 _MAX_VALIDATORS = 256
 
 
+MAX_ARGS_BYTES = 1024 * 1024
+"""Most bytes of one call's arguments, as UTF-8 JSON: 1 MiB."""
+
+
 class ArgumentFault(NamedTuple):
     """Why arguments cannot be used; `advice` tells the model what to change."""
 
     error_type: str
     advice: str
+
+
+def usable_arguments(
+    args: Mapping[str, Any], schema: dict[str, Any], *, measure: bool = True
+) -> tuple[dict[str, Any], ArgumentFault | None]:
+    """The arguments made clean, or why they cannot be used.
+
+    Whoever wrote them, a model or a person: texts in NFC without NUL and lone surrogates, bounded
+    in depth and size, and as the capability's schema wants them. `measure` is False where they are
+    known to be small.
+    """
+    try:
+        clean_args: dict[str, Any] = clean(args)
+    except InputError as error:
+        return {}, ArgumentFault("invalid_text", f"{error} Send the arguments again without it.")
+    if measure and _size(clean_args) > MAX_ARGS_BYTES:
+        advice = f"The arguments are larger than {MAX_ARGS_BYTES:,} bytes. Split the work up."
+        return {}, ArgumentFault("arguments_too_large", advice)
+    return clean_args, argument_fault(clean_args, schema)
 
 
 def argument_fault(args: dict[str, Any], schema: dict[str, Any]) -> ArgumentFault | None:
@@ -51,6 +77,10 @@ def argument_fault(args: dict[str, Any], schema: dict[str, Any]) -> ArgumentFaul
 def nearest_names(name: str, known: Iterable[str]) -> list[str]:
     """Return the known names most like this one, at most two."""
     return difflib.get_close_matches(name[:128], sorted(set(known)), n=2, cutoff=0.6)
+
+
+def _size(args: dict[str, Any]) -> int:
+    return len(json.dumps(args, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 @lru_cache(maxsize=_MAX_VALIDATORS)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from checkrein.contracts.action import Action, SideEffect, operation_hash
-from checkrein.contracts.approval import ApprovalStatus
+from checkrein.contracts.approval import Answer, ApprovalStatus
 from checkrein.contracts.context import TRUST_ORDER, Trust
 from checkrein.contracts.decision import (
     ActionFacts,
@@ -157,19 +157,20 @@ def _action(run: Run, action: Action, description: Description, repeats: bool) -
         egress=spec.egress,
         environment=spec.environment,
         compensates=action.compensates,
+        edited_by=action.edited_by,
     )
 
 
 def _held(state: ActionState | None) -> list[ApprovalFacts]:
     """The approval that is held for this action, if a person gave one."""
-    if state is None or state.approval is None or state.grant is None:
+    if state is None or state.approval is None:
         return []
     if state.approval.status not in {ApprovalStatus.GRANTED, ApprovalStatus.USED}:
         return []
     return [
         ApprovalFacts(
             approval_id=state.approval.approval_id,
-            approvers=[state.grant.approver],
+            approvers=[g.approver for g in state.grants if g.answer is Answer.APPROVE],
             operation_hash=state.approval.operation_hash,
         )
     ]

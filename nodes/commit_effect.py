@@ -9,6 +9,9 @@ from checkrein.nodes.settling import is_open
 from checkrein.nodes.stopping import WorkStopped
 from checkrein.ports.records import ActionState, Position
 
+_SETTLED = frozenset({ActionStatus.DENIED, ActionStatus.SUPERSEDED})
+"""A person or the policy has spoken: what comes of it is for the node `policy` to record."""
+
 
 async def commit_effect(run: Run) -> Step:
     """Run the turn's actions in order; stop at the first that went stale.
@@ -47,7 +50,7 @@ def _independent(run: Run, state: ActionState) -> bool:
 async def _performed(run: Run, position: Position, state: ActionState) -> str:
     if position.cancel_reason is not None and not is_open(state):
         return "ran"  # the top of the next turn ends it
-    if state.effect is None and state.action.status is ActionStatus.DENIED:
+    if state.effect is None and state.action.status in _SETTLED:
         return "changed"  # policy turns it into a result
     if state.action.side_effect_class is SideEffect.READ:
         return await perform_read(run, position, state)

@@ -123,6 +123,12 @@ def result(observation: Observation) -> Message:
     body: dict[str, object] = {"status": observation.status}
     if observation.structured_result:
         body["result"] = observation.structured_result
+    if observation.edited_by is not None:
+        body["edited"] = {
+            "by": observation.edited_by,
+            "called_with": observation.edited_args,
+            "note": "a person changed the arguments of this call; do not repeat the first ones",
+        }
     if observation.effect_id is not None:
         body["effect_id"] = observation.effect_id
     if observation.diagnostics is not None:

@@ -5,6 +5,7 @@ from typing import Any, Literal, cast
 
 from checkrein.contracts import ids
 from checkrein.contracts.action import Action
+from checkrein.contracts.approval import ApprovalGrant
 from checkrein.contracts.codec import visible
 from checkrein.contracts.context import Trust
 from checkrein.contracts.decision import PolicyDecision, Reserved
@@ -82,7 +83,23 @@ def of_action(
             truncated=original_ref is not None,
             original_ref=original_ref,
             private=private,
+            edited_by=action.edited_by,
+            edited_args=action.args if action.edited_by else None,
         )
+    )
+
+
+def answered(action: Action, said: ApprovalGrant) -> Observed:
+    """A person's words as the result of a call that did not run."""
+    return of_action(
+        action,
+        ObservationStatus.OK,
+        result={
+            "answered_by": said.approver,
+            "answer": said.reason,
+            "note": "the tool did not run; a person answered in its place",
+        },
+        trust=Trust.USER,
     )
 
 

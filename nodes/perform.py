@@ -22,6 +22,7 @@ from checkrein.errors import BudgetExceededError, CapabilityError, CheckreinErro
 from checkrein.nodes import observations
 from checkrein.nodes.authorize import Ruling, authorize
 from checkrein.nodes.calling import Failed, called
+from checkrein.nodes.consent import lacking
 from checkrein.nodes.limits import REDACT, for_capability, redacted, time_limit_s
 from checkrein.nodes.run import Run
 from checkrein.ports.capability import Capability, Description, ReadResult
@@ -60,12 +61,14 @@ async def checked(
         return ruling, None
     if resent:
         return ruling, [ruling.event]
-    if (request.operation_hash, request.resource_version) != (ruling.operation_hash, version):
+    why = lacking(run, position, state, ruling, version)
+    if why is not None:
         stale = ApprovalStale(
             approval_id=request.approval_id,
             action_id=state.action.action_id,
             approved_version=request.resource_version,
             found_version=version,
+            why=why,
         )
         await run.record(ruling.event, stale, blobs=(ruling.input_text,))
         return ruling, None

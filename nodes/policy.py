@@ -1,28 +1,18 @@
 """policy: every proposal of the turn is judged before anything of the turn runs."""
 
-from checkrein.contracts import ids
-from checkrein.contracts.action import Action, ActionStatus, Provenance
-from checkrein.contracts.approval import Answer, ApprovalStatus
 from checkrein.contracts.attempt import AttemptStatus
-from checkrein.contracts.codec import digest_of, visible
+from checkrein.contracts.codec import visible
 from checkrein.contracts.context import Trust
-from checkrein.contracts.decision import Verdict
-from checkrein.contracts.event import ActionProposed, AttemptEnded, Observed, Payload
+from checkrein.contracts.event import AttemptEnded, Payload
 from checkrein.contracts.proposal import ToolProposal
-from checkrein.errors import CapabilityError, CheckreinError, EnvironmentFault
+from checkrein.errors import CapabilityError, EnvironmentFault
 from checkrein.nodes import observations
-from checkrein.nodes.authorize import authorize
-from checkrein.nodes.calling import Failed, called
-from checkrein.nodes.compensation import compensated
+from checkrein.nodes.answered import taken_up
+from checkrein.nodes.judging import Judged, Origin, judge
 from checkrein.nodes.proposals import read_reply
-from checkrein.nodes.requests import request
 from checkrein.nodes.run import Run, Step
 from checkrein.nodes.waiting import undecided
-from checkrein.ports.capability import Description
-from checkrein.ports.records import ActionState, Position, TurnState
-
-SPENT = frozenset({ApprovalStatus.STALE, ApprovalStatus.USED, ApprovalStatus.REVOKED})
-"""Requests that nobody can answer any more, and that say nothing against asking again."""
+from checkrein.ports.records import Position, TurnState
 
 PURPOSE_LIMIT = 2_000
 """Characters of the model's own words that a request shows."""
@@ -71,104 +61,31 @@ async def _first_look(run: Run, position: Position, turn: TurnState) -> None:
     assert turn.raw_ref is not None
     reply = await run.stored_reply(turn.raw_ref)
     purpose = visible(read_reply(reply.raw).text)[:PURPOSE_LIMIT]
-    proposed: list[Payload] = []
-    judged: list[Payload] = []
+    origin = Origin(turn.turn, turn.sent, Trust(turn.lowest_trust), purpose)
+    judged: list[Judged] = []
     results: list[Payload] = [*observations.of_unusable(run.attempt_id, turn.turn, reply.proposals)]
-    blobs: list[bytes] = []
     for proposal in reply.proposals:
         if not isinstance(proposal, ToolProposal):
             continue
-        capability = run.ports.capabilities[proposal.capability]
         try:
-            described = await called(
-                capability, capability.describe(proposal.args), passing=(CheckreinError,)
-            )
-            if isinstance(described, Failed):
-                raise described.told(capability, "policy.describe")
-            undoes = await compensated(run, position, proposal)
-            action = _action(run, position, turn, proposal, described, undoes)
+            found = await judge(run, position, proposal, origin)
         except CapabilityError as error:
             results.append(observations.unusable(run.attempt_id, turn.turn, proposal, error))
             continue
-        ruling = await authorize(run, position, action, described, "propose")
-        proposed.append(ActionProposed(action=action))
-        judged.append(ruling.event)
-        blobs.append(ruling.input_text)
-        if ruling.decision.denies:
-            results.append(observations.denied(action, ruling.decision))
-        elif ruling.decision.decision is Verdict.REQUIRE_APPROVAL:
-            asked = await request(
-                run, action, ruling.decision, ruling.operation_hash, purpose=purpose
-            )
-            (results if isinstance(asked, Observed) else judged).append(asked)
+        judged.append(found)
+        results += [found.result] if found.result else []
     # Actions first: the turn closes when the last of its calls has its result.
-    await run.record(*proposed, *judged, *results, blobs=tuple(blobs))
-
-
-def _action(
-    run: Run,
-    position: Position,
-    turn: TurnState,
-    proposal: ToolProposal,
-    description: Description,
-    undoes: str | None,
-) -> Action:
-    capability = run.ports.capabilities[proposal.capability]
-    action_id = ids.action_id(run.attempt_id, turn.turn, proposal.position)
-    return Action(
-        action_id=action_id,
-        attempt_id=run.attempt_id,
-        turn=turn.turn,
-        position=proposal.position,
-        call_id=visible(proposal.call_id),
-        actor=position.attempt.model,
-        type=capability.spec.type,
-        args=proposal.args,
-        args_hash=digest_of(proposal.args),
-        resource=description.resource,
-        side_effect_class=capability.spec.side_effect,
-        # What undoes an effect is one act, however often it is proposed.
-        idempotency_key=capability.idempotency_key(action_id, proposal.args)
-        if undoes is None
-        else f"compensate-{undoes}",
-        compensates=undoes,
-        provenance=Provenance(
-            turn=turn.turn, context=turn.sent, lowest_trust=Trust(turn.lowest_trust)
-        ),
+    await run.record(
+        *(one.proposed for one in judged),
+        *(event for one in judged for event in one.judged),
+        *results,
+        blobs=tuple(one.blob for one in judged),
     )
 
 
 async def _second_look(run: Run, position: Position) -> None:
     """After a pause: turn what people said into results, and ask again what went stale."""
-    events: list[Payload] = []
     for state in position.actions:
         if state.observed or state.effect is not None:
             continue  # done, or in the ledger: commit_effect asks ledger and target first
-        event = await _looked_at_again(run, state)
-        if event is not None:
-            events.append(event)
-    await run.record(*events)
-
-
-async def _looked_at_again(run: Run, state: ActionState) -> Payload | None:
-    action, approval = state.action, state.approval
-    if approval is not None and approval.status is ApprovalStatus.REJECTED:
-        reason = state.grant.reason if state.grant and state.grant.answer is Answer.REJECT else ""
-        return observations.rejected(action, reason)
-    if approval is not None and approval.status is ApprovalStatus.EXPIRED:
-        return observations.rejected(action, "nobody answered in time")
-    if state.decision is None or state.operation_hash is None:
-        return None
-    if action.status is ActionStatus.DENIED:
-        return observations.denied(action, state.decision)
-    answered = approval is None or approval.status in SPENT
-    if action.status is not ActionStatus.WAITING_APPROVAL or not answered:
-        return None
-    return await request(
-        run,
-        action,
-        state.decision,
-        state.operation_hash,
-        purpose="" if approval is None else approval.purpose,
-        follows=approval,
-    )
+        await taken_up(run, position, state)

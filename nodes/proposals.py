@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from checkrein.contracts.codec import MAX_DEPTH, clean, visible
+from checkrein.contracts.codec import MAX_DEPTH, visible
 from checkrein.contracts.proposal import (
     ASK_USER,
     CandidateProposal,
@@ -18,15 +18,16 @@ from checkrein.contracts.proposal import (
     ToolProposal,
     UnusableProposal,
 )
-from checkrein.errors import InputError
-from checkrein.nodes.arguments import ArgumentFault, argument_fault, nearest_names
+from checkrein.nodes.arguments import (
+    MAX_ARGS_BYTES,
+    ArgumentFault,
+    nearest_names,
+    usable_arguments,
+)
 from checkrein.ports.capability import CapabilitySpec
 
 MAX_CALLS = 32
 """Most calls of one turn that are handled; those beyond are unusable."""
-
-MAX_ARGS_BYTES = 1024 * 1024
-"""Most bytes of one call's arguments, as UTF-8 JSON: 1 MiB."""
 
 MAX_TEXT = 16_384
 """Most characters of a candidate's summary; the whole text stays in the raw output."""
@@ -224,19 +225,8 @@ def _arguments(
         why = call.error or "The arguments are no JSON object."
         advice = f"{why} Send the arguments as one JSON object."
         return {}, ArgumentFault("invalid_json", advice)
-    try:
-        args: dict[str, Any] = clean(call.args)
-    except InputError as error:
-        return {}, ArgumentFault("invalid_text", f"{error} Send the arguments again without it.")
     # Only a reply that is larger than the limit can hold arguments that are.
-    if raw_bytes > MAX_ARGS_BYTES and _size(args) > MAX_ARGS_BYTES:
-        advice = f"The arguments are larger than {MAX_ARGS_BYTES:,} bytes. Split the work up."
-        return {}, ArgumentFault("arguments_too_large", advice)
-    return args, argument_fault(args, schema)
-
-
-def _size(args: dict[str, Any]) -> int:
-    return len(json.dumps(args, ensure_ascii=False, separators=(",", ":")).encode())
+    return usable_arguments(call.args, schema, measure=raw_bytes > MAX_ARGS_BYTES)
 
 
 def _unknown_tool(name: str, tools: Mapping[str, CapabilitySpec]) -> str:

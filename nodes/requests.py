@@ -57,6 +57,8 @@ async def request(
             request_revision=revision,
             capability=action.type,
             args=action.args,
+            args_schema=capability.spec.parameters,
+            constraints=decision.constraints,
             operation_hash=operation_hash,
             resource=action.resource,
             resource_version=version,
@@ -66,7 +68,13 @@ async def request(
             terms=terms.model_copy(
                 update={"separation_of_duty": terms.separation_of_duty or separate}
             ),
-            requested_by=run.contract.requested_by,
+            # Whoever wrote other arguments asks for them, and is not their approver where duties
+            # are separated.
+            requested_by=action.edited_by or run.contract.requested_by,
+            agent=action.actor,
+            risk=run.contract.risk,
+            environment=capability.spec.environment,
+            escalation=run.contract.approvals.escalation,
             purpose=purpose,
             preview=observations.shown(preview)[:PREVIEW_LIMIT],
             reversible=action.side_effect_class is not SideEffect.IRREVERSIBLE,

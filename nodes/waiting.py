@@ -8,6 +8,9 @@ from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.effect import EffectStatus
 from checkrein.ports.records import ActionState, Position
 
+ANSWERS = ("approve", "reject", "edit", "respond")
+"""What may be said to an approval request."""
+
 
 class Waiting(NamedTuple):
     """A suspension: its status, why, and what can be said to it."""
@@ -66,13 +69,14 @@ def waiting_for(position: Position) -> Waiting | None:
         if any(s.approval is not None and s.approval.replaces for s in open_requests):
             return Waiting(
                 AttemptStatus.APPROVAL_STALE,
-                f"what was approved has changed since; {names} is shown again",
-                ("approve", "reject"),
+                f"what was approved, or who may approve it, has changed since; {names} is shown "
+                "again",
+                ANSWERS,
             )
         return Waiting(
             AttemptStatus.WAITING_FOR_APPROVAL,
             f"a person must approve {names}",
-            ("approve", "reject"),
+            ANSWERS,
         )
     unsettled = _unsettled(position)
     if unsettled is not None:

@@ -140,6 +140,8 @@ CREATE TABLE approvals (
     interrupt_id text,
     requested_at timestamptz,
     expires_at timestamptz,
+    -- How many steps of body.escalation were taken.
+    escalated integer NOT NULL DEFAULT 0,
     UNIQUE (action_id, request_revision)
 );
 CREATE INDEX approvals_open ON approvals (attempt_id) WHERE status IN ('PREPARED', 'PENDING');
@@ -152,6 +154,7 @@ CREATE TABLE grants (
     authority text NOT NULL,
     authenticated boolean NOT NULL,
     reason text NOT NULL,
+    args json,
     decided_at timestamptz NOT NULL,
     PRIMARY KEY (approval_id, approver)
 );

@@ -210,6 +210,16 @@ BEGIN
         (x ->> 'revision')::integer, x ->> 'type', x ->> 'resource', x ->> 'side_effect_class',
         x ->> 'idempotency_key', x ->> 'args_hash', x,
         checkrein.next_status('action', 'PROPOSED', 'validated'), at_seq);
+    IF (x ->> 'revision')::integer > 0 THEN
+        -- Other arguments for the same call: it was counted when it was proposed.
+        SELECT last_event INTO cause FROM checkrein.actions
+        WHERE attempt_id = a.attempt_id AND turn = n AND position = (x ->> 'position')::integer
+          AND revision = (x ->> 'revision')::integer - 1 AND status = 'SUPERSEDED';
+        IF NOT FOUND THEN
+            PERFORM checkrein.refuse('CR002', 'no person put other arguments in its place');
+        END IF;
+        RETURN cause;
+    END IF;
     UPDATE checkrein.turns SET open_calls = open_calls + 1, usable = usable + 1
     WHERE attempt_id = a.attempt_id AND turn = n AND status = 'RESPONDED'
     RETURNING last_event INTO cause;
@@ -230,6 +240,44 @@ BEGIN
     RETURN checkrein.step_action(a, id, CASE d ->> 'decision'
         WHEN 'ALLOW' THEN 'allowed' WHEN 'CONSTRAINED_ALLOW' THEN 'allowed'
         WHEN 'REQUIRE_APPROVAL' THEN 'asked' ELSE 'denied' END, at_seq, p ->> 'operation_hash');
+END $$;
+
+-- How many people said yes and still may: one whose name was revoked since does not count.
+CREATE FUNCTION yes_count(r approvals) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+    SELECT count(*) FROM checkrein.grants g
+    WHERE g.approval_id = r.approval_id AND g.answer = 'approve'
+      AND coalesce((SELECT w.granted FROM checkrein.authority w WHERE w.tenant = r.tenant
+                    AND w.kind = 'user' AND w.value = g.approver ORDER BY n DESC LIMIT 1), true)
+$$;
+
+CREATE FUNCTION decide_approval(a attempts, r approvals, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    said text := p ->> 'answer';
+    enough boolean;
+BEGIN
+    PERFORM checkrein.next_status('approval', r.status, 'counted');  -- it must be open
+    INSERT INTO checkrein.grants (tenant, approval_id, approver, answer, authority, authenticated,
+        reason, args, decided_at)
+    VALUES (a.tenant, r.approval_id, p ->> 'approver', said, p ->> 'authority',
+        (p ->> 'authenticated')::boolean, p ->> 'reason',
+        CASE json_typeof(p -> 'args') WHEN 'null' THEN NULL ELSE p -> 'args' END, checkrein.now())
+    -- Whoever said yes may still say no, as long as the others have not said theirs.
+    ON CONFLICT (approval_id, approver) DO UPDATE SET answer = excluded.answer,
+        authority = excluded.authority, authenticated = excluded.authenticated,
+        reason = excluded.reason, args = excluded.args, decided_at = excluded.decided_at
+    WHERE excluded.answer <> 'approve';
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR006',
+            format('%s has answered this request already; one person counts once', p ->> 'approver'),
+            'said_already');
+    END IF;
+    enough := checkrein.yes_count(r) >= (r.body #>> '{terms,quorum}')::integer;
+    PERFORM checkrein.step_approval(r.approval_id, CASE
+        WHEN said = 'approve' AND enough THEN 'granted' WHEN said = 'approve' THEN 'counted'
+        WHEN said = 'reject' THEN 'rejected' ELSE 'superseded' END);
+    RETURN checkrein.step_action(a, r.action_id, CASE said WHEN 'approve' THEN NULL
+        WHEN 'reject' THEN 'rejected' ELSE 'superseded' END, at_seq);
 END $$;
 
 CREATE FUNCTION on_approval(a attempts, kind text, p json, at_seq bigint) RETURNS bigint
@@ -272,17 +320,33 @@ BEGIN
         WHERE approval_id = id;
         RETURN checkrein.step_action(a, r.action_id, NULL, at_seq);
     WHEN 'approval_decided' THEN
-        PERFORM checkrein.step_approval(id,
-            CASE p ->> 'answer' WHEN 'approve' THEN 'granted' ELSE 'rejected' END);
-        INSERT INTO checkrein.grants VALUES (a.tenant, id, p ->> 'approver', p ->> 'answer',
-            p ->> 'authority', (p ->> 'authenticated')::boolean, p ->> 'reason', checkrein.now());
-        RETURN checkrein.step_action(a, r.action_id,
-            CASE p ->> 'answer' WHEN 'approve' THEN NULL ELSE 'rejected' END, at_seq);
+        RETURN checkrein.decide_approval(a, r, p, at_seq);
+    WHEN 'approval_escalated' THEN
+        UPDATE checkrein.approvals SET escalated = escalated + 1
+        WHERE approval_id = id AND escalated + 1 = (p ->> 'step')::integer
+          AND body #>> ARRAY['escalation', escalated::text, 'role'] = p ->> 'role'
+          AND requested_at + make_interval(secs =>
+              (body #>> ARRAY['escalation', escalated::text, 'after_s'])::integer)
+              <= checkrein.now();
+        IF NOT FOUND THEN
+            PERFORM checkrein.refuse('CR002', 'it is not the time for that step');
+        END IF;
+        PERFORM checkrein.step_approval(id, 'escalated');
+        RETURN checkrein.step_action(a, r.action_id, NULL, at_seq);
+    WHEN 'approval_expired' THEN
+        IF r.expires_at > checkrein.now() THEN
+            PERFORM checkrein.refuse('CR002', 'it has not expired');
+        END IF;
+        PERFORM checkrein.step_approval(id, 'expired');
+        RETURN checkrein.step_action(a, r.action_id, 'rejected', at_seq);
     WHEN 'approval_granted' THEN
+        PERFORM checkrein.next_status('approval', r.status, 'used');
         IF r.operation_hash <> p ->> 'operation_hash' THEN
             PERFORM checkrein.refuse('CR006', 'the approval is for another operation', 'hash');
         ELSIF r.resource_version <> p ->> 'resource_version' THEN
             PERFORM checkrein.refuse('CR006', 'the approval is for another state', 'stale');
+        ELSIF checkrein.yes_count(r) < (r.body #>> '{terms,quorum}')::integer THEN
+            PERFORM checkrein.refuse('CR006', 'too few of those who said yes still count', 'quorum');
         END IF;
         PERFORM checkrein.step_approval(id, 'used');
         RETURN checkrein.step_action(a, r.action_id, 'granted', at_seq);
@@ -614,8 +678,8 @@ BEGIN
         RETURN a.head_seq;
     WHEN 'action_proposed' THEN RETURN checkrein.on_action(a, p, at_seq);
     WHEN 'policy_decided' THEN RETURN checkrein.on_decision(a, p, at_seq);
-    WHEN 'approval_prepared', 'approval_requested', 'approval_decided', 'approval_granted',
-         'approval_stale' THEN
+    WHEN 'approval_prepared', 'approval_requested', 'approval_decided', 'approval_escalated',
+         'approval_expired', 'approval_granted', 'approval_stale' THEN
         RETURN checkrein.on_approval(a, kind, p, at_seq);
     WHEN 'intent_bound' THEN RETURN checkrein.bind_intent(a, p, at_seq);
     WHEN 'effect_executing' THEN RETURN checkrein.mark_executing(a, p, at_seq);
@@ -672,8 +736,8 @@ BEGIN
     ELSIF under_fence IS NOT NULL AND (a.lease_owner IS NULL OR a.lease_fence <> under_fence
                                        OR a.lease_until <= checkrein.now()) THEN
         PERFORM refuse('CR001', format('fence %s no longer owns the attempt', under_fence));
-    ELSIF under_fence IS NULL AND NOT kinds <@ ARRAY['approval_decided', 'cancel_requested',
-            'pause_requested', 'user_answered'] THEN
+    ELSIF under_fence IS NULL AND NOT kinds <@ ARRAY['approval_decided', 'approval_escalated',
+            'approval_expired', 'cancel_requested', 'pause_requested', 'user_answered'] THEN
         PERFORM refuse('CR009', 'only requests may be recorded without the lease');
     ELSIF a.status IN ('CANDIDATE_VERIFIED', 'FAILED_VERIFICATION', 'POLICY_BLOCKED',
             'ENVIRONMENT_ERROR', 'MODEL_ERROR', 'FAILED', 'CANCELLED') THEN

@@ -12,12 +12,13 @@ $$;
 CREATE FUNCTION grant_json(g grants) RETURNS json LANGUAGE sql STABLE AS $$
     SELECT json_build_object('approval_id', g.approval_id, 'approver', g.approver,
         'answer', g.answer, 'authority', g.authority, 'authenticated', g.authenticated,
-        'reason', g.reason, 'decided_at', g.decided_at)
+        'reason', g.reason, 'args', g.args, 'decided_at', g.decided_at)
 $$;
 
 -- The stored request with what changed since: status and deadline.
 CREATE FUNCTION approval_json(p approvals) RETURNS jsonb LANGUAGE sql STABLE AS $$
-    SELECT p.body::jsonb || jsonb_build_object('expires_at', p.expires_at, 'status',
+    SELECT p.body::jsonb || jsonb_build_object('expires_at', p.expires_at,
+        'escalated', p.escalated, 'status',
         CASE WHEN p.status IN ('PENDING', 'GRANTED') AND p.expires_at <= checkrein.now()
              THEN 'EXPIRED' ELSE p.status END)
 $$;
@@ -34,8 +35,8 @@ LANGUAGE sql STABLE AS $$
         'decision', (SELECT d.body FROM checkrein.decisions d WHERE d.action_id = x.action_id
                      ORDER BY d.seq DESC LIMIT 1),
         'approval', to_json(checkrein.approval_json(p)),
-        'grant', (SELECT checkrein.grant_json(g) FROM checkrein.grants g
-                  WHERE g.approval_id = p.approval_id ORDER BY g.decided_at LIMIT 1),
+        'grants', coalesce((SELECT json_agg(checkrein.grant_json(g) ORDER BY g.decided_at)
+                  FROM checkrein.grants g WHERE g.approval_id = p.approval_id), '[]'),
         'effect', CASE WHEN e.effect_id IS NOT NULL THEN checkrein.effect_json(e) END,
         'effect_age_s', extract(epoch FROM checkrein.now() - e.bound_at),
         'observed', EXISTS (SELECT FROM checkrein.observations o
@@ -47,6 +48,9 @@ LANGUAGE sql STABLE AS $$
     LEFT JOIN checkrein.effects e ON e.tenant = x.tenant AND e.resource = x.resource
         AND e.key = x.idempotency_key
     WHERE x.attempt_id = of_attempt AND x.turn = of_turn
+      -- Of a call whose arguments a person changed, the newest alone can still run.
+      AND NOT EXISTS (SELECT FROM checkrein.actions y WHERE y.attempt_id = of_attempt
+                      AND y.turn = of_turn AND y.position = x.position AND y.revision > x.revision)
 $$;
 
 CREATE FUNCTION position_of(of_attempt text) RETURNS json

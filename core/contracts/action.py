@@ -44,7 +44,10 @@ class Lookup(StrEnum):
 
 
 class ActionStatus(StrEnum):
-    """Where an action stands. A failed action does not fail the task."""
+    """Where an action stands. A failed action does not fail the task.
+
+    SUPERSEDED: it will never run; a person put other arguments or the result itself in its place.
+    """
 
     PROPOSED = "PROPOSED"
     VALIDATED = "VALIDATED"
@@ -57,6 +60,7 @@ class ActionStatus(StrEnum):
     PENDING = "PENDING"
     UNKNOWN_EFFECT = "UNKNOWN_EFFECT"
     CANCELLED = "CANCELLED"
+    SUPERSEDED = "SUPERSEDED"
 
 
 class PathFact(Frozen):
@@ -146,6 +150,8 @@ class Action(Frozen):
         resource: what the capability names as its object, for example file:src/a.py.
         idempotency_key: the business key under which the target de-duplicates.
         compensates: the effect that this action is meant to undo; that effect stays on the record.
+        revision: 0 as the model wrote it; each edit by a person makes the next one, another action.
+        edited_by: whose arguments these are, where they are not the model's.
     """
 
     schema_version: Literal[1] = 1
@@ -163,6 +169,7 @@ class Action(Frozen):
     side_effect_class: SideEffect
     idempotency_key: str
     compensates: str | None = None
+    edited_by: str | None = None
     provenance: Provenance
     status: ActionStatus = ActionStatus.VALIDATED
 

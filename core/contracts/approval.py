@@ -4,14 +4,21 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.decision import ApprovalTerms
+from checkrein.contracts.task import Escalation, Name, Risk
+
+MAX_SAID = 100_000
+"""Most characters of what a person says with an answer."""
 
 
 class ApprovalStatus(StrEnum):
-    """PREPARED is stored but not yet shown; USED has been spent on the one action it is for."""
+    """PREPARED is stored but not yet shown; USED has been spent on the one action it is for.
+
+    SUPERSEDED: a person put something else in its place, other arguments or the result itself.
+    """
 
     PREPARED = "PREPARED"
     PENDING = "PENDING"
@@ -21,16 +28,23 @@ class ApprovalStatus(StrEnum):
     REVOKED = "REVOKED"
     STALE = "STALE"
     USED = "USED"
+    SUPERSEDED = "SUPERSEDED"
 
 
 class ApprovalRequest(Frozen):
     """What a person is asked. One request per revision of what is asked.
 
     Attributes:
+        args_schema: JSON Schema of the arguments, by which other ones are checked at once.
+        constraints: the limits under which it would run; they are part of what is approved.
         resource_version: version of the resource for which the preview was made.
         preview: what would change, for people; for files a unified diff.
         purpose: the model's own words, shown as a claim.
+        requested_by, agent: as whom it would run: the person behind the task, and the model; for
+            other arguments than the model's, whoever wrote them.
         replaces: the stale request that this one follows, if any.
+        escalation, escalated: the roles that may answer too once nobody has for so long, and how
+            many of them may by now.
     """
 
     schema_version: Literal[1] = 1
@@ -40,6 +54,8 @@ class ApprovalRequest(Frozen):
     request_revision: int
     capability: str
     args: dict[str, Any]
+    args_schema: dict[str, Any] = Field(default_factory=dict[str, Any])
+    constraints: dict[str, Any] = Field(default_factory=dict[str, Any])
     operation_hash: str
     resource: str
     resource_version: str
@@ -48,21 +64,73 @@ class ApprovalRequest(Frozen):
     reason_code: str
     terms: ApprovalTerms
     requested_by: str
+    agent: str = ""
+    risk: Risk = Risk.LOW
+    environment: str | None = None
     purpose: str
     preview: str
     reversible: bool
     on_failure: str
     scope: Literal["once"] = "once"
     replaces: str | None = None
+    escalation: list[Escalation] = Field(default_factory=list[Escalation])
+    escalated: int = Field(default=0, ge=0)
     expires_at: datetime | None = None
     status: ApprovalStatus = ApprovalStatus.PREPARED
 
+    @property
+    def roles(self) -> list[str]:
+        """Who may answer now: the policy's roles, and those that it was escalated to."""
+        later = (step.role for step in self.escalation[: self.escalated])
+        return list(dict.fromkeys([*self.terms.roles, *later]))
+
 
 class Answer(StrEnum):
-    """What a person may say to a request."""
+    """What a person may say to a request, in LangChain's words.
+
+    Attributes:
+        EDIT: not this, but the same with other arguments: a new action, which is judged anew.
+        RESPOND: not this at all; the person's text is the call's result.
+    """
 
     APPROVE = "approve"
     REJECT = "reject"
+    EDIT = "edit"
+    RESPOND = "respond"
+
+
+class Approver(Frozen):
+    """Who answers. Never read from the answer itself.
+
+    Attributes:
+        authenticated: a server or a token of ours proved the name; else it was only asserted.
+        tenant: the tenant that they are signed in to; None where nothing signed them in.
+    """
+
+    name: Name
+    authenticated: bool = False
+    tenant: Name | None = None
+
+
+class Said(Frozen):
+    """An answer, as a person gives it.
+
+    Attributes:
+        reason: why; with RESPOND the result itself.
+        args: with EDIT, all the arguments that it should run with.
+    """
+
+    answer: Answer
+    reason: str = Field(default="", max_length=MAX_SAID)
+    args: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Said":
+        if (self.args is not None) != (self.answer is Answer.EDIT):
+            raise ValueError("arguments go with edit, and edit needs them")
+        if self.answer is Answer.RESPOND and not self.reason.strip():
+            raise ValueError("respond needs the text that is the result")
+        return self
 
 
 class ApprovalGrant(Frozen):
@@ -75,4 +143,5 @@ class ApprovalGrant(Frozen):
     authority: str
     authenticated: bool
     reason: str = ""
+    args: dict[str, Any] | None = None
     decided_at: datetime | None = Field(default=None)

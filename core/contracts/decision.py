@@ -82,7 +82,7 @@ class ActorFacts(Frozen):
 
 
 class ActionFacts(Frozen):
-    """The action as policies see it. `args` is the only part that the model wrote.
+    """The action as policies see it. `args` is the only part that a model or an editor wrote.
 
     Attributes:
         resource_version: the version of the resource right now.
@@ -90,6 +90,7 @@ class ActionFacts(Frozen):
         egress: whether the capability sends what it is given to the outside.
         environment: where it acts, for example production; None where nobody said.
         compensates: the effect that it would undo.
+        edited_by: the person whose arguments these are; None for the model's own.
     """
 
     action_id: str
@@ -105,6 +106,7 @@ class ActionFacts(Frozen):
     egress: bool = False
     environment: str | None = None
     compensates: str | None = None
+    edited_by: str | None = None
 
 
 class ProvenanceFacts(Frozen):

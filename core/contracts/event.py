@@ -16,6 +16,8 @@ from checkrein.contracts.event_action import (
     ActionDeduplicated,
     ActionProposed,
     ApprovalDecided,
+    ApprovalEscalated,
+    ApprovalExpired,
     ApprovalGranted,
     ApprovalPrepared,
     ApprovalRequested,
@@ -66,6 +68,8 @@ __all__ = [
     "ActionDeduplicated",
     "ActionProposed",
     "ApprovalDecided",
+    "ApprovalEscalated",
+    "ApprovalExpired",
     "ApprovalGranted",
     "ApprovalPrepared",
     "ApprovalRequested",
@@ -138,6 +142,8 @@ Payload = Annotated[
     | ApprovalRequested
     | Suspended
     | ApprovalDecided
+    | ApprovalEscalated
+    | ApprovalExpired
     | RunResumed
     | ApprovalGranted
     | ApprovalStale

@@ -1,6 +1,8 @@
 """Payloads about an action: decision, approval, effect and result."""
 
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import Field
 
 from checkrein.contracts.action import Action
 from checkrein.contracts.approval import Answer, ApprovalRequest
@@ -85,6 +87,25 @@ class ApprovalDecided(PayloadBase):
     authority: str
     authenticated: bool
     reason: str = ""
+    args: dict[str, Any] | None = None
+
+
+class ApprovalEscalated(PayloadBase):
+    """Nobody answered for so long that one more role may. `step` counts from 1."""
+
+    type: Literal["approval_escalated"] = "approval_escalated"
+    approval_id: str
+    action_id: str
+    step: int = Field(ge=1)
+    role: str
+
+
+class ApprovalExpired(PayloadBase):
+    """Nobody answered in time, or nothing came of the answer in time: a recorded no."""
+
+    type: Literal["approval_expired"] = "approval_expired"
+    approval_id: str
+    action_id: str
 
 
 class ApprovalGranted(PayloadBase):
@@ -98,13 +119,17 @@ class ApprovalGranted(PayloadBase):
 
 
 class ApprovalStale(PayloadBase):
-    """What was approved is no longer what would happen. Nothing ran."""
+    """What was approved is no longer what would happen, or who approved it is not enough now.
+
+    Nothing ran. `why` says which, where it is not the version of the resource.
+    """
 
     type: Literal["approval_stale"] = "approval_stale"
     approval_id: str
     action_id: str
     approved_version: str
     found_version: str
+    why: str = ""
 
 
 class IntentBound(PayloadBase):

@@ -40,6 +40,8 @@ class Observation(Frozen):
         private: whether the result is private data.
         environment_revision: version of what the capability names, right after it ran.
         trust: how far the text in the result may be believed.
+        edited_by, edited_args: who changed the call before it ran, and what was called instead, so
+            that the model does not take the result for that of its own call.
     """
 
     schema_version: Literal[1] = 1
@@ -56,5 +58,7 @@ class Observation(Frozen):
     private: Literal[True] | None = None
     environment_revision: str = ""
     trust: Trust = Trust.TOOL
+    edited_by: str | None = None
+    edited_args: dict[str, Any] | None = None
     truncated: bool = False
     original_ref: str | None = None

@@ -32,6 +32,9 @@ class Risk(StrEnum):
     HIGH = "high"
 
 
+RISK_ORDER = (Risk.LOW, Risk.MEDIUM, Risk.HIGH)
+
+
 class WorkspaceSpec(Frozen):
     """Where the work happens. `copy` leaves the folder as it is and works on a copy of it."""
 
@@ -81,11 +84,40 @@ class UnchangedCheck(Frozen):
 Check = CommandCheck | UnchangedCheck
 
 
+class Escalation(Frozen):
+    """Whom else a request is shown to once nobody has answered it for so long, in seconds."""
+
+    after_s: int = Field(ge=1, le=2_592_000, strict=True)
+    role: Name
+
+
 class ApprovalRules(Frozen):
-    """Who may approve: role name to people. separation_of_duty bars the requester."""
+    """Who may approve, and how well they must be known.
+
+    Attributes:
+        roles: role name to people.
+        separation_of_duty: bars the requester, whatever the policy says.
+        asserted_up_to: the highest risk of a task for which a name that was only asserted, on a
+            command line, is enough; above it an answer needs a token or a signed-in session.
+        anonymous: an answer by nobody in particular counts. For development alone.
+        escalation: in order of time.
+    """
 
     roles: dict[Name, list[Name]] = Field(default_factory=dict[Name, list[Name]])
     separation_of_duty: bool = False
+    asserted_up_to: Risk = Risk.LOW
+    anonymous: bool = False
+    escalation: list[Escalation] = Field(default_factory=list[Escalation], max_length=8)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "ApprovalRules":
+        times = [step.after_s for step in self.escalation]
+        if times != sorted(set(times)):
+            raise ValueError("escalation is not in order of time: each after_s is larger")
+        unknown = [step.role for step in self.escalation if not self.roles.get(step.role)]
+        if unknown:
+            raise ValueError(f"escalation names the role {unknown[0]}, which nobody has")
+        return self
 
 
 class TaskContract(Frozen):

@@ -39,6 +39,7 @@ def _action() -> Table:
     table[A.WAITING_APPROVAL, "granted"] = A.AUTHORIZED
     table[A.WAITING_APPROVAL, "rejected"] = A.DENIED
     table[A.WAITING_APPROVAL, "stale"] = A.WAITING_APPROVAL
+    table[A.WAITING_APPROVAL, "superseded"] = A.SUPERSEDED
     for status in (A.AUTHORIZED, A.RUNNING, A.UNKNOWN_EFFECT, A.PENDING):
         table[status, "running"] = A.RUNNING
     for status in (A.AUTHORIZED, A.RUNNING):
@@ -85,6 +86,10 @@ def _approval() -> Table:
     table: Table = {
         (P.PREPARED, "requested"): P.PENDING,
         (P.PENDING, "requested"): P.PENDING,
+        # One yes of several that are needed, and one more role that may say it.
+        (P.PENDING, "counted"): P.PENDING,
+        (P.PENDING, "escalated"): P.PENDING,
+        (P.PENDING, "superseded"): P.SUPERSEDED,
         (P.PENDING, "granted"): P.GRANTED,
         (P.PENDING, "rejected"): P.REJECTED,
         (P.PENDING, "expired"): P.EXPIRED,

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 from pydantic import Field
 
 from checkrein.contracts.action import Action
-from checkrein.contracts.approval import ApprovalGrant, ApprovalRequest
+from checkrein.contracts.approval import Answer, ApprovalGrant, ApprovalRequest
 from checkrein.contracts.attempt import Attempt
 from checkrein.contracts.budget import Budget, BudgetLine
 from checkrein.contracts.codec import Frozen
@@ -33,7 +33,10 @@ class TurnState(Frozen):
 class ActionState(Frozen):
     """One action of the newest turn, with everything that was recorded about it.
 
+    Of a call whose arguments a person changed, only the newest action is among them.
+
     Attributes:
+        approval, grants: the newest request about it, and what people said to that, oldest first.
         effect: the ledger's row under the action's scoped key, whichever action made it.
         effect_age_s: seconds since that row was bound, by the database's clock.
     """
@@ -42,10 +45,14 @@ class ActionState(Frozen):
     operation_hash: str | None = None
     decision: PolicyDecision | None = None
     approval: ApprovalRequest | None = None
-    grant: ApprovalGrant | None = None
+    grants: list[ApprovalGrant] = Field(default_factory=list[ApprovalGrant])
     effect: Effect | None = None
     effect_age_s: float | None = None
     observed: bool = False
+
+    def answered(self, answer: Answer) -> ApprovalGrant | None:
+        """The newest answer of one kind."""
+        return next((g for g in reversed(self.grants) if g.answer is answer), None)
 
 
 class Position(Frozen):

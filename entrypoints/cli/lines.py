@@ -96,6 +96,8 @@ TELLERS: dict[type[Any], Teller] = {
     e.RunResumed: lambda p: f"goes on ({p.how}, fence {p.fence})",
     e.ApprovalGranted: lambda p: f"approval {p.approval_id} still holds and is spent",
     e.ApprovalStale: _stale,
+    e.ApprovalEscalated: lambda p: f"approval {p.approval_id} is open to {p.role} too, from now on",
+    e.ApprovalExpired: lambda p: f"approval {p.approval_id} has expired, which is a no",
     e.IntentBound: lambda p: f"binds {p.effect_id} to its key",
     e.EffectExecuting: lambda p: f"executes {p.effect_id}",
     e.EffectCommitted: lambda p: f"{p.effect_id} is COMMITTED",

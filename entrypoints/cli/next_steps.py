@@ -20,7 +20,7 @@ class NextSteps(NamedTuple):
 
 def people(contract: TaskContract, request: ApprovalRequest) -> list[str]:
     """Who may answer a request, in the contract's order."""
-    named = [p for role in request.terms.roles for p in contract.approvals.roles.get(role, [])]
+    named = [p for role in request.roles for p in contract.approvals.roles.get(role, [])]
     barred = request.requested_by if request.terms.separation_of_duty else None
     return [person for person in dict.fromkeys(named) if person != barred]
 

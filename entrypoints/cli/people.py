@@ -116,19 +116,14 @@ def _decide(approval: str, word: str, who: str, reason: str, json: bool) -> int:
     approval_id, by = words.identifier(approval, "ID"), words.person(who)
 
     async def work(parts: "Parts", watch: "Watch") -> tuple["ApprovalRequest", list[str]]:
-        from checkrein.contracts.approval import Answer
+        from checkrein.contracts.approval import Answer, Approver, Said
         from checkrein.entrypoints.cli.next_steps import next_steps
         from checkrein.graph.approvals import answer_approval
         from checkrein.graph.report import report
 
+        said = Said(answer=Answer(word), reason=reason)
         request = await answer_approval(
-            parts.events,
-            parts.records,
-            approval_id,
-            Answer(word),
-            approver=by,
-            authenticated=False,
-            reason=reason,
+            parts.events, parts.records, approval_id, said, Approver(name=by)
         )
         stands = await report(parts.records, request.attempt_id)
         contract = await parts.events.contract(request.attempt_id)

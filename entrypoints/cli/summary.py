@@ -71,12 +71,10 @@ def print_approval(request: ApprovalRequest, contract: TaskContract) -> None:
     _fact("what", f"{request.capability} on {request.resource}")
     _fact("why", f"the model says: {short(request.purpose, 300) or '(nothing)'}")
     _fact("asked by", f"{request.requested_by}; rule {request.reason_code}")
-    _fact("may answer", f"{named} (as {' or '.join(request.terms.roles)})")
+    _fact("may answer", f"{named} (as {' or '.join(request.roles)})")
     _fact("undo", "it can be undone" if request.reversible else "it can NOT be undone")
     _fact("on failure", request.on_failure)
-    _fact(
-        "a yes is for", f"this action {request.scope}, on version {request.resource_version[:19]}"
-    )
+    _fact("a yes is for", f"this action once, on version {request.resource_version[:19]}")
     if request.replaces is not None:
         _fact("replaces", f"{request.replaces}, which went stale")
     for line in shown(request.preview, lines=True).splitlines():

@@ -52,7 +52,7 @@ class Walk:
                 update={
                     "approval": state.approval
                     and state.approval.model_copy(update={"expires_at": None}),
-                    "grant": state.grant and state.grant.model_copy(update={"decided_at": None}),
+                    "grants": [g.model_copy(update={"decided_at": None}) for g in state.grants],
                     "effect_age_s": None,
                 }
             )

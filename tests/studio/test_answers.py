@@ -3,14 +3,37 @@
 from typing import Any
 
 import pytest
+from requests_made import asked
 
-from checkrein.contracts.approval import Answer
+from checkrein.contracts.approval import MAX_SAID, Answer, Said
 from checkrein.errors import ConflictError, InputError
-from checkrein.studio_answers import MAX_TEXT, addressed, decision, text
+from checkrein.studio_answers import addressed, decision, text
 
 ID = "0123456789abcdef0123456789abcdef"
 OTHER = "f" * 32
-YES = (Answer.APPROVE, "")
+NAME = "orders.refund@1"
+YES = Said(answer=Answer.APPROVE)
+ASKED = asked(
+    "orders.refund",
+    {"order": "17", "amount": 5, "why": "late"},
+    {
+        "type": "object",
+        "properties": {
+            "order": {"type": "string"},
+            "amount": {"type": "integer"},
+            "why": {"type": "string"},
+            "lines": {"type": "array"},
+        },
+        "required": ["order", "amount"],
+        "additionalProperties": False,
+    },
+)
+EDITED = {"order": "17", "amount": 4, "why": "late"}
+EDIT = Said(answer=Answer.EDIT, args=EDITED)
+
+
+def no(why: str = "") -> Said:
+    return Said(answer=Answer.REJECT, reason=why)
 
 
 @pytest.mark.parametrize(
@@ -20,15 +43,31 @@ YES = (Answer.APPROVE, "")
         ([{"type": "accept", "args": None}], YES),
         ({"type": "approve"}, YES),
         ({"type": "approve", "message": "Fine.", "approver": "carol"}, YES),
-        ({"decisions": [{"type": "reject", "message": "Why?"}]}, (Answer.REJECT, "Why?")),
-        ({"type": "reject"}, (Answer.REJECT, "")),
-        ([{"type": "ignore", "args": None}], (Answer.REJECT, "")),
-        ([{"type": "response", "args": "Not so."}], (Answer.REJECT, "Not so.")),
+        ({"decisions": [{"type": "reject", "message": "Why?"}]}, no("Why?")),
+        ({"type": "reject"}, no()),
+        ([{"type": "ignore", "args": None}], no()),
+        ([{"type": "response", "args": "Not so."}], no("Not so.")),
+        (
+            {"decisions": [{"type": "edit", "edited_action": {"name": NAME, "args": EDITED}}]},
+            EDIT,
+        ),
+        (
+            [{"type": "edit", "args": {"action": NAME, "args": {**EDITED, "amount": "4"}}}],
+            EDIT,
+        ),
+        (
+            {"type": "edit", "edited_action": {"name": "orders_refund", "args": EDITED}},
+            EDIT,
+        ),
+        (
+            {"type": "respond", "message": "It was refunded."},
+            Said(answer=Answer.RESPOND, reason="It was refunded."),
+        ),
     ],
 )
-def test_every_program_is_understood(value: Any, spoken: tuple[Answer, str]) -> None:
+def test_every_program_is_understood(value: Any, spoken: Said) -> None:
     """Protects LangChain's form, Agent Inbox's and a bare decision."""
-    assert decision(value) == spoken
+    assert decision(value, ASKED) == spoken
 
 
 @pytest.mark.parametrize(
@@ -45,18 +84,23 @@ def test_every_program_is_understood(value: Any, spoken: tuple[Answer, str]) -> 
         {"decisions": []},
         {"decisions": {"type": "approve"}, "type": "approve", "x": 1} | {"decisions": 7},
         {"type": "edit", "edited_action": {"name": "x", "args": {}}},
-        {"type": "respond", "message": "x"},
+        {"type": "edit", "edited_action": {"name": "orders.delete", "args": {}}},
+        {"type": "edit", "edited_action": {"name": NAME}},
+        {"type": "edit", "edited_action": {"name": NAME, "args": "all"}},
+        {"type": "edit"},
+        {"type": "respond"},
+        {"type": "respond", "message": "  "},
         {"type": "APPROVE"},
         {"type": ["approve"]},
         {"approve": True},
         {"type": "reject", "message": {"nested": 1}},
-        {"type": "reject", "message": "x" * (MAX_TEXT + 1)},
+        {"type": "reject", "message": "x" * (MAX_SAID + 1)},
     ],
 )
 def test_anything_else_is_no_answer(value: Any) -> None:
     """Protects that nothing but a plain yes is a yes."""
     with pytest.raises(InputError, match="approve"):
-        decision(value)
+        decision(value, ASKED)
 
 
 def test_answer_is_matched_by_interrupt_id() -> None:

@@ -47,7 +47,7 @@ class Folded:
     turns: dict[int, Turn] = field(default_factory=dict[int, Turn])
     actions: dict[str, Proposed] = field(default_factory=dict[str, Proposed])
     approvals: dict[str, ApprovalRequest] = field(default_factory=dict[str, ApprovalRequest])
-    grants: dict[str, ApprovalGrant] = field(default_factory=dict[str, ApprovalGrant])
+    grants: dict[str, list[ApprovalGrant]] = field(default_factory=dict[str, list[ApprovalGrant]])
     effects: dict[str, Effect] = field(default_factory=dict[str, Effect])
     observed: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
     judged: set[int] = field(default_factory=set[int])
@@ -76,7 +76,11 @@ class Folded:
         """The same noun that the records give, without hash, clock times and wall time."""
         newest = self.turns.get(max(self.turns, default=0))
         number = 0 if newest is None else newest.state.turn
-        actions = [p for p in self.actions.values() if p.action.turn == number]
+        newest_of: dict[int, Proposed] = {}
+        for proposed in self.actions.values():  # in order of proposal: an edit comes later
+            if proposed.action.turn == number:
+                newest_of[proposed.action.position] = proposed
+        actions = list(newest_of.values())
         return Position(
             attempt=self.attempt,
             head_seq=self.head_seq,
@@ -108,7 +112,7 @@ class Folded:
             operation_hash=proposed.operation_hash,
             decision=proposed.decision,
             approval=approval,
-            grant=None if approval is None else self.grants.get(approval.approval_id),
+            grants=[] if approval is None else self.grants.get(approval.approval_id, []),
             effect=self.effects.get(action.idempotency_key),
             observed=(action.turn, action.position) in self.observed,
         )

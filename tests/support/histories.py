@@ -6,6 +6,7 @@ from payloads import (
     answered,
     committed,
     deduplicated,
+    edited,
     effect_denied,
     ended,
     granted,
@@ -28,7 +29,7 @@ from checkrein.contracts.action import Action
 from checkrein.contracts.approval import Answer
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.budget import Budget
-from checkrein.contracts.decision import Verdict
+from checkrein.contracts.decision import ApprovalTerms, Verdict
 from checkrein.contracts.effect import EffectStatus
 from checkrein.contracts.event import (
     ActionProposed,
@@ -131,6 +132,10 @@ def _of_turn(attempt_id: str, turn: int) -> list[Payload]:
 def _of_action(action: Action, fence: int) -> list[Payload]:
     found: list[Payload] = [
         ActionProposed(action=action),
+        ActionProposed(action=edited(action)),
+        decided(edited(action)),
+        observed(edited(action), ObservationStatus.OK),
+        observed(edited(action), ObservationStatus.DENIED),
         *(decided(action, v) for v in Verdict if v is not Verdict.CONSTRAINED_ALLOW),
         bound(action),
         executing(action, fence),
@@ -150,12 +155,14 @@ def _of_action(action: Action, fence: int) -> list[Payload]:
         deduplicated(action),
         *(observed(action, status) for status in ObservationStatus),
     ]
+    two = {"terms": ApprovalTerms(roles=["approver"], expires_in_s=60, quorum=2)}
+    found.append(prepared(action, 2, **two))
     for revision in (1, 2):
         found += [
             prepared(action, revision),
             requested(action, revision),
-            answered(action, Answer.APPROVE, revision),
-            answered(action, Answer.REJECT, revision),
+            *(answered(action, answer, revision) for answer in Answer),
+            answered(action, Answer.APPROVE, revision, by="carol"),
             granted(action, revision),
             granted(action, revision, resource_version="v9"),
             stale(action, revision),

@@ -6,6 +6,7 @@ from checkrein.contracts import ids
 from checkrein.contracts.action import Action, operation_hash
 from checkrein.contracts.approval import Answer, ApprovalRequest
 from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.codec import digest_of
 from checkrein.contracts.decision import ApprovalTerms
 from checkrein.contracts.effect import EffectStatus, Outcome, OutcomeSource
 from checkrein.contracts.event import (
@@ -78,6 +79,23 @@ def requested(action: Action, revision: int = 1) -> ApprovalRequested:
     )
 
 
+def edited(action: Action, by: str = "bob") -> Action:
+    """The action that comes of other arguments for the same call."""
+    args = {**action.args, "content": "y"}
+    revision = action.revision + 1
+    action_id = ids.action_id(action.attempt_id, action.turn, action.position, revision)
+    return action.model_copy(
+        update={
+            "action_id": action_id,
+            "revision": revision,
+            "args": args,
+            "args_hash": digest_of(args),
+            "idempotency_key": action_id,
+            "edited_by": by,
+        }
+    )
+
+
 def answered(
     action: Action, answer: Answer = Answer.APPROVE, revision: int = 1, by: str = "bob"
 ) -> ApprovalDecided:
@@ -90,6 +108,7 @@ def answered(
         authority="approver",
         authenticated=False,
         reason="I looked",
+        args={"path": "b.txt"} if answer is Answer.EDIT else None,
     )
 
 

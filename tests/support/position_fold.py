@@ -11,7 +11,7 @@ from folded import OPEN_ACTION, Folded, Proposed, Turn, must
 
 from checkrein.contracts import event as e
 from checkrein.contracts.action import ActionStatus
-from checkrein.contracts.approval import Answer, ApprovalGrant, ApprovalRequest
+from checkrein.contracts.approval import Answer, ApprovalGrant, ApprovalRequest, ApprovalStatus
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.effect import Effect, EffectStatus, OutcomeSource
 from checkrein.contracts.event import Payload
@@ -61,8 +61,15 @@ def _settled(f: Folded, p: e.BudgetSettled) -> None:
 
 def _proposed(f: Folded, p: e.ActionProposed) -> None:
     must(p.action.action_id not in f.actions)
-    found = f.turn(p.action.turn, "RESPONDED")
     action = p.action.model_copy(update={"status": ActionStatus.VALIDATED})
+    if action.revision > 0:
+        place = (action.turn, action.position, action.revision - 1)
+        before = [x.action for x in f.actions.values()]
+        replaced = [x for x in before if (x.turn, x.position, x.revision) == place]
+        must(any(x.status is ActionStatus.SUPERSEDED for x in replaced))
+        f.actions[action.action_id] = Proposed(action)
+        return
+    found = f.turn(p.action.turn, "RESPONDED")
     f.actions[action.action_id] = Proposed(action)
     f.turns[action.turn] = replace(found, usable=found.usable + 1, open_calls=found.open_calls + 1)
 
@@ -96,11 +103,21 @@ def _requested(f: Folded, p: e.ApprovalRequested) -> None:
 def _approval_decided(f: Folded, p: e.ApprovalDecided) -> None:
     _request(f, p.approval_id, p.action_id)
     must(f.cancel_reason is None)
+    request, before = f.approvals[p.approval_id], f.grants.get(p.approval_id, [])
     approved = p.answer is Answer.APPROVE
-    f.step_approval(p.approval_id, "granted" if approved else "rejected")
-    said = p.model_dump(exclude={"v", "type", "action_id"})
-    f.grants[p.approval_id] = ApprovalGrant.model_validate(said)
-    f.step_action(p.action_id, None if approved else "rejected")
+    must(request.status is ApprovalStatus.PENDING)
+    must(not approved or all(g.approver != p.approver for g in before))
+    said = ApprovalGrant.model_validate(p.model_dump(exclude={"v", "type", "action_id"}))
+    f.grants[p.approval_id] = [*(g for g in before if g.approver != p.approver), said]
+    yes = sum(g.answer is Answer.APPROVE for g in f.grants[p.approval_id])
+    word = {"approve": "granted", "reject": "rejected"}.get(p.answer, "superseded")
+    f.step_approval(p.approval_id, "counted" if approved and yes < request.terms.quorum else word)
+    f.step_action(p.action_id, None if approved else word)
+
+
+def _not_yet(f: Folded, p: e.ApprovalEscalated | e.ApprovalExpired) -> None:
+    """Time alone makes these possible, and no story here lasts as long as that."""
+    must(False)
 
 
 def _granted(f: Folded, p: e.ApprovalGranted) -> None:
@@ -108,6 +125,9 @@ def _granted(f: Folded, p: e.ApprovalGranted) -> None:
     must(f.cancel_reason is None)
     must(found.operation_hash == p.operation_hash)
     must(found.resource_version == p.resource_version)
+    must(found.status is ApprovalStatus.GRANTED)
+    grants = f.grants.get(p.approval_id, [])
+    must(sum(g.answer is Answer.APPROVE for g in grants) >= found.terms.quorum)
     f.step_approval(p.approval_id, "used")
     f.step_action(p.action_id, "granted")
 
@@ -306,6 +326,8 @@ _HANDLERS: dict[type, Callable[[Folded, Any], None]] = {
     e.ApprovalPrepared: _prepared,
     e.ApprovalRequested: _requested,
     e.ApprovalDecided: _approval_decided,
+    e.ApprovalEscalated: _not_yet,
+    e.ApprovalExpired: _not_yet,
     e.ApprovalGranted: _granted,
     e.ApprovalStale: _stale,
     e.IntentBound: _bound,

@@ -16,7 +16,8 @@ from checkrein.contracts.proposal import (
     ToolProposal,
     UnusableProposal,
 )
-from checkrein.nodes.proposals import MAX_ARGS_BYTES, MAX_CALLS, read_proposals, read_reply
+from checkrein.nodes.arguments import MAX_ARGS_BYTES
+from checkrein.nodes.proposals import MAX_CALLS, read_proposals, read_reply
 from checkrein.ports.capability import CapabilitySpec
 
 READ = CapabilitySpec(
