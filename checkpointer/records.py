@@ -103,6 +103,11 @@ class PostgresRecords:
             [ApprovalGrant.model_validate(grant) for grant in rows[0]["grants"]],
         )
 
+    async def overdue(self) -> list[ApprovalRequest]:
+        """See the port."""
+        rows = await self._rows("overdue")
+        return [ApprovalRequest.model_validate(row["approval"]) for row in rows]
+
     async def effects(self, attempt_id: str) -> list[Effect]:
         """See the port."""
         rows = await self._rows("effects", attempt=attempt_id)

@@ -18,6 +18,7 @@ from checkrein.contracts.event import (
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import BusyError, CheckreinError, ConflictError
 from checkrein.graph.opening import Opener, created, reopened
+from checkrein.graph.overdue import pass_on
 from checkrein.graph.publication import publish
 from checkrein.graph.report import Report, report
 from checkrein.graph.work import SUPERSTEPS, Durability, How, Means, Work
@@ -149,13 +150,17 @@ class FrontDoor:
         return reports
 
     async def sweep(self) -> None:
-        """Publish what owners stored and died before publishing, without going on with the work."""
+        """Publish what owners stored and died before publishing, without going on with the work.
+
+        What nobody answered in time is passed on, or recorded as a no.
+        """
         for found in await self.records.unfinished():
             try:
                 async with self.leases.hold(found.attempt_id) as lease:
                     await publish(self.events, self.records, found.attempt_id, fence=lease.fence)
             except BusyError:
                 continue
+        await pass_on(self.events, self.records)
 
     async def cancel(self, attempt_id: str, *, by: str, reason: str) -> Report:
         """Record the request; where nobody works on the attempt, also carry it out."""

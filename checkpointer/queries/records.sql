@@ -46,6 +46,16 @@ SELECT checkrein.approval_json(p) AS approval,
               FROM checkrein.grants g WHERE g.approval_id = p.approval_id), '[]') AS grants
 FROM checkrein.approvals p WHERE p.approval_id = %(approval)s
 
+-- name: overdue
+SELECT checkrein.approval_json(p) AS approval
+FROM checkrein.approvals p JOIN checkrein.attempts a USING (attempt_id)
+WHERE a.cancel_reason IS NULL AND (
+    (p.status IN ('PENDING', 'GRANTED') AND p.expires_at <= checkrein.now())
+    OR (p.status = 'PENDING' AND p.requested_at + make_interval(secs =>
+        (p.body #>> ARRAY['escalation', p.escalated::text, 'after_s'])::integer)
+        <= checkrein.now()))
+ORDER BY p.requested_at LIMIT 1000
+
 -- name: effects
 SELECT checkrein.effect_json(e) AS effect FROM checkrein.effects e
 WHERE e.attempt_id = %(attempt)s ORDER BY e.bound_seq

@@ -181,6 +181,14 @@ class Records(Protocol):
         """One request with its answers."""
         ...
 
+    async def overdue(self) -> list[ApprovalRequest]:
+        """Requests that nobody answered in time, oldest first, at most 1000.
+
+        EXPIRED ones are over and not yet recorded as that; of PENDING ones the next step of the
+        escalation is due.
+        """
+        ...
+
     async def effects(self, attempt_id: str) -> list[Effect]:
         """The attempt's effects, in order of binding."""
         ...
