@@ -11,6 +11,7 @@ import typer
 
 from checkrein import __version__
 from checkrein.entrypoints.cli import (
+    answers,
     attempts,
     authority,
     conformance,
@@ -63,8 +64,10 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     attempts.retry,
     attempts.status,
     people.approvals,
-    people.approve,
-    people.reject,
+    answers.approve,
+    answers.reject,
+    answers.edit,
+    answers.respond,
     people.answer,
     people.pause,
     people.cancel,

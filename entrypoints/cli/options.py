@@ -25,3 +25,7 @@ MaybeWho = Annotated[
     str | None,
     typer.Option("--as", metavar="WHO", help="Who says so; else the user of this process."),
 ]
+Reason = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why; the model is told as well.")
+]
+MaybeReason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the record.")]

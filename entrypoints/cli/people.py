@@ -1,4 +1,4 @@
-"""answer, pause, cancel, approvals, approve, reject: a person's word, stored when it is said."""
+"""answer, pause, cancel, approvals: a person's word, stored when it is said, and what is asked."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,7 +8,7 @@ from checkrein.entrypoints.cli import words
 from checkrein.entrypoints.cli.console import out, out_json
 from checkrein.entrypoints.cli.exits import Exit
 from checkrein.entrypoints.cli.opening import driving, opened
-from checkrein.entrypoints.cli.options import ApprovalId, AttemptId, Json, MaybeWho, Who
+from checkrein.entrypoints.cli.options import AttemptId, Json, MaybeWho, Reason
 
 if TYPE_CHECKING:
     from checkrein.compose import Parts
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 
 Told = tuple["Report", "TaskContract"]
 Asked = list[tuple["ApprovalRequest", "TaskContract"]]
-
-Reason = Annotated[
-    str, typer.Option("--reason", metavar="TEXT", help="Why; the model is told as well.")
-]
 
 
 def answer(
@@ -92,50 +88,6 @@ def approvals(
         print_approval(*one)
         out(f"    checkrein approve {one[0].approval_id} --as WHO")
         out(f"    checkrein reject {one[0].approval_id} --as WHO --reason TEXT")
-    return Exit.DONE
-
-
-def approve(
-    approval: ApprovalId,
-    who: Who,
-    reason: Annotated[
-        str, typer.Option("--reason", metavar="TEXT", help="Why, for the record.")
-    ] = "",
-    json: Json = False,
-) -> int:
-    """Say yes to one request; it is checked again before the act."""
-    return _decide(approval, "approve", who, words.said(reason, "--reason") if reason else "", json)
-
-
-def reject(approval: ApprovalId, who: Who, reason: Reason, json: Json = False) -> int:
-    """Say no to one request."""
-    return _decide(approval, "reject", who, words.said(reason, "--reason"), json)
-
-
-def _decide(approval: str, word: str, who: str, reason: str, json: bool) -> int:
-    approval_id, by = words.identifier(approval, "ID"), words.person(who)
-
-    async def work(parts: "Parts", watch: "Watch") -> tuple["ApprovalRequest", list[str]]:
-        from checkrein.contracts.approval import Answer, Approver, Said
-        from checkrein.entrypoints.cli.next_steps import next_steps
-        from checkrein.graph.approvals import answer_approval
-        from checkrein.graph.report import report
-
-        said = Said(answer=Answer(word), reason=reason)
-        request = await answer_approval(
-            parts.events, parts.records, approval_id, said, Approver(name=by)
-        )
-        stands = await report(parts.records, request.attempt_id)
-        contract = await parts.events.contract(request.attempt_id)
-        return request, next_steps(stands, contract).commands
-
-    request, commands = opened(work)
-    if json:
-        out_json({"approval": request.model_dump(mode="json"), "next": commands})
-        return Exit.DONE
-    out(f"{request.approval_id} is {request.status} by {by}.")
-    for place, command in enumerate(commands):
-        out(f"{'next:' if place == 0 else 'then:'} {command}")
     return Exit.DONE
 
 

@@ -167,3 +167,34 @@ def test_status_lists_attempts_and_takes_beginnings(
     lines = cli("status").out.splitlines()
     assert lines[0].split("\t")[:2] == ["attempt", "status"]
     assert lines[2].split("\t")[:2] == [asked["attempt_id"], "WAITING_FOR_APPROVAL"]
+
+
+def test_an_edit_on_the_command_line(cli: Cli, asked: dict[str, Any], tmp_path: Path) -> None:
+    """Protects: other arguments from an option or a file; what is unusable changes nothing."""
+    unusable = [
+        (["--args", "[1]"], "one JSON object"),
+        (["--args", '{"path":'], "line 1 column"),
+        (["--args", '{"path": "b.txt"}'], "add content"),
+        (["--args-file", str(tmp_path / "none.json")], "cannot be read"),
+        (["--args", "{}", "--args-file", "x"], "give one of them"),
+        ([], "set EDITOR"),
+    ]
+    for args, told in unusable:
+        ran = cli("edit", approval_of(asked), "--as", "bob", *args)
+        assert ran.code == 2, ran
+        assert told in ran.err
+    wanted = tmp_path / "args.json"
+    wanted.write_text('{"path": "b.txt", "content": "three\\n"}')
+    ran = cli("edit", approval_of(asked), "--as", "bob", "--args-file", str(wanted), "--json")
+    assert (ran.code, ran.json["approval"]["status"]) == (0, "SUPERSEDED")
+    again = cli("resume", asked["attempt_id"], "--json")
+    assert again.code == 3
+    assert again.json["approvals"][0]["args"] == {"path": "b.txt", "content": "three\n"}
+
+
+def test_a_response_on_the_command_line(cli: Cli, asked: dict[str, Any]) -> None:
+    """Protects: the person's text is the result, and the tool does not run."""
+    ran = cli("respond", approval_of(asked), "It is done by hand.", "--as", "bob", "--json")
+    assert (ran.code, ran.json["approval"]["status"]) == (0, "SUPERSEDED")
+    done = cli("resume", asked["attempt_id"], "--json")
+    assert done.json["effects"] == {}
