@@ -105,6 +105,13 @@ bench-effects: setup ## what an effect costs: commits, round trips, effects a se
 crash: setup ## the crash table, all of it (ARGS=--quick for some, ARGS="--cell NAME" for one)
 	$(BIN)/checkrein crashtest $(ARGS)
 
+.PHONY: studio
+studio: setup ## LangGraph's dev server with the graph, offline; tasks come from examples/
+	@echo "Sign in with a token, sent as Authorization: Bearer ...; one is made by"
+	@echo "  $(BIN)/checkrein token issue --person bob --tenant local --scope run --scope approve"
+	CHECKREIN_TASKS=examples LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=1 \
+		LANGSMITH_TRACING=false $(BIN)/langgraph dev --no-browser --no-reload $(ARGS)
+
 # --- checks ------------------------------------------------------------------------------------
 
 .PHONY: test

@@ -17,6 +17,15 @@ _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
 _NUMERIC = re.compile(r"(.*\.)?(0x[0-9a-f]*|[0-9]+)")
 """Hosts that end in a number: to a URL's reader each of them is an address or nothing."""
 
+_INSIDE = tuple(
+    map(
+        ipaddress.ip_network,
+        # Not of the open Internet, whatever a Python says: clouds keep keys in the first.
+        ("192.0.0.0/24", "192.88.99.0/24", "64:ff9b::/96", "64:ff9b:1::/48", "2001::/23")
+        + ("3fff::/20", "5f00::/16", "fec0::/10"),
+    )
+)
+
 
 def url_fact(url: str, *, param: str = "", method: str = "", op: str = "url") -> UrlFact:
     """Take a URL apart: its parts in their one canonical form, and what kind of address it names.
@@ -79,11 +88,20 @@ def _of_address(
         kind = AddressClass.LINK_LOCAL
     elif address.is_multicast or address.is_reserved:
         kind = AddressClass.RESERVED
-    elif address.is_private:
+    elif not address.is_global or any(address in inside for inside in _INSIDE):
         kind = AddressClass.PRIVATE
     else:
         kind = AddressClass.PUBLIC
     return str(address), kind
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address, as a resolver gives it, is one of the open Internet."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False  # with a zone, which only addresses of this link have
+    return _of_address(found)[1] is AddressClass.PUBLIC
 
 
 def _refused(op: str, why: str) -> CapabilityError:

@@ -85,7 +85,13 @@ class LocalCommandRunner:
         self._offline: tuple[str, ...] | None = None
 
     async def run(
-        self, argv: list[str], *, cwd: Path, timeout_s: float, offline: bool = False
+        self,
+        argv: list[str],
+        *,
+        cwd: Path,
+        timeout_s: float,
+        offline: bool = False,
+        stdin: bytes = b"",
     ) -> CommandResult:
         """Run to the end or to the time limit; no process of it is left afterwards.
 
@@ -101,7 +107,7 @@ class LocalCommandRunner:
                 code="bad_argv",
             )
         wrapper = await self.offline_wrapper() if offline else ()
-        scratch = await self._scratch_made()
+        scratch = await self._scratch_made(stdin)
         try:
             order = _Order(argv, cwd, timeout_s, wrapper, Path(scratch.name))
             return await self._run(order)
@@ -119,22 +125,23 @@ class LocalCommandRunner:
                 self._offline = await find_offline(SEARCH_PATH)
             return self._offline
 
-    async def _scratch_made(self) -> "tempfile.TemporaryDirectory[str]":
+    async def _scratch_made(self, stdin: bytes) -> "tempfile.TemporaryDirectory[str]":
         """Made in a thread, and removed again where the caller is cancelled meanwhile."""
-        making = asyncio.ensure_future(asyncio.to_thread(self._make_scratch))
+        making = asyncio.ensure_future(asyncio.to_thread(self._make_scratch, stdin))
         try:
             return await asyncio.shield(making)
         except asyncio.CancelledError:
             await asyncio.to_thread((await making).cleanup)
             raise
 
-    def _make_scratch(self) -> "tempfile.TemporaryDirectory[str]":
+    def _make_scratch(self, stdin: bytes) -> "tempfile.TemporaryDirectory[str]":
         try:
             scratch = tempfile.TemporaryDirectory(
                 prefix="checkrein-run-", dir=self._scratch, ignore_cleanup_errors=True
             )
             for name in ("home", "tmp"):
                 Path(scratch.name, name).mkdir()
+            Path(scratch.name, "stdin").write_bytes(stdin)
         except OSError as error:
             raise _fault(
                 "no_scratch",
@@ -192,7 +199,7 @@ class LocalCommandRunner:
             *order.wrapper,
             *(sys.executable, "-I", "-S", str(_SUPERVISOR), str(report)),
             *(str(cpu_s), str(self._file_bytes), "1" if order.wrapper else "0"),
-            *order.argv,
+            *(str(order.scratch / "stdin"), *order.argv),
             cwd=order.cwd,
             env=clean_environment(order.scratch),
             stdin=held,

@@ -30,8 +30,13 @@ ENDING_S = 8.0
 """Seconds that ending the tree may take."""
 
 
-def main(report: int, cpu_s: int, file_bytes: int, loopback: bool, argv: list[str]) -> None:
-    """Run the command to its end, or until standard input closes; then end what is left."""
+def main(
+    report: int, cpu_s: int, file_bytes: int, loopback: bool, given: str, argv: list[str]
+) -> None:
+    """Run the command to its end, or until standard input closes; then end what is left.
+
+    `given`: the file that the command reads on its own standard input.
+    """
     os.set_inheritable(report, False)
     if loopback:
         raise_loopback()
@@ -45,7 +50,7 @@ def main(report: int, cpu_s: int, file_bytes: int, loopback: bool, argv: list[st
     os.set_blocking(waking, False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.set_wakeup_fd(waking)
-    child, fault = start(argv, report)
+    child, fault = start(argv, report, given)
     if fault:
         tell(report, f"failed {fault}")
     else:
@@ -79,26 +84,25 @@ def raise_loopback() -> None:
         fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", flags | IFF_UP))
 
 
-def start(argv: list[str], report: int) -> tuple[int, int]:
+def start(argv: list[str], report: int, given: str) -> tuple[int, int]:
     """Start the command in a session of its own; its pid, and the errno if it could not be."""
     failed, failing = os.pipe()  # closes by itself where the command starts
     child = os.fork()
     if child == 0:
-        become(argv, failing, report)
+        become(argv, failing, report, given)
     os.close(failing)
     told = os.read(failed, 16)
     os.close(failed)
     return child, int(told or b"0")
 
 
-def become(argv: list[str], failing: int, report: int) -> None:
+def become(argv: list[str], failing: int, report: int, given: str) -> None:
     """Turn the forked child into the command; never returns."""
     try:
         os.setsid()
         # Told before the command can do anything, so that its group is known whatever it does.
         tell(report, f"started {os.getpid()}")
-        null = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(null, 0)
+        os.dup2(os.open(given, os.O_RDONLY), 0)
         signal.set_wakeup_fd(-1)
         # Python ignores these two, and a program that inherits that misbehaves.
         for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
@@ -212,4 +216,5 @@ def parent_of(pid: str) -> int:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "1", sys.argv[5:])
+    numbers = (int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    main(*numbers, sys.argv[4] == "1", sys.argv[5], sys.argv[6:])

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from checkrein.adapters.function_result import bounded, plain
+from checkrein.contracts.approval import PreviewKind
 from checkrein.contracts.codec import visible
 from checkrein.contracts.effect import Effect, EffectStatus, Outcome
+from checkrein.contracts.folding import folded_line, folded_text
+from checkrein.contracts.secrets import masked
 from checkrein.errors import CapabilityError, EnvironmentFault
 from checkrein.ports.capability import CapabilitySpec, Permit, Verification
 
@@ -100,7 +103,12 @@ class EffectFunctions:
             raise _unshown(spec, f"failed: {type(error).__name__}", op) from error
         if not isinstance(text, str) or not text.strip():
             raise _unshown(spec, "said nothing", op)
-        return visible(text[:_MAX_PREVIEW])
+        return folded_text(visible(text), _MAX_PREVIEW)
+
+    def preview_kind(self, spec: CapabilitySpec) -> PreviewKind:
+        """A message where the author shows what is sent to somebody outside, else plain text."""
+        sent = self.preview is not None and spec.egress
+        return PreviewKind.MESSAGE if sent else PreviewKind.TEXT
 
     async def found(self, spec: CapabilitySpec, effect: Effect) -> Outcome | None:
         """What the target says of an effect; None where it cannot be asked at all.
@@ -220,8 +228,7 @@ def _unshown(spec: CapabilitySpec, what: str, op: str) -> EnvironmentFault:
 def _call(spec: CapabilitySpec, args: dict[str, Any]) -> str:
     """What would be called, for people."""
     lines = [spec.type]
-    for name, value in sorted(args.items()):
+    for name, value in sorted(masked(args)[0].items()):
         text = json.dumps(value, ensure_ascii=False, indent=2).replace("\n", "\n  ")
-        more = f" ... ({len(text) - _MAX_VALUE} more characters)" if len(text) > _MAX_VALUE else ""
-        lines.append(f"  {name}: {text[:_MAX_VALUE]}{more}")
+        lines.append(f"  {name}: {folded_line(text, _MAX_VALUE)}")
     return "\n".join(lines)

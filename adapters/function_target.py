@@ -117,6 +117,7 @@ class FunctionCapability(Generic[P, R]):
             from_version=await self._functions.version(self._spec, args),
             to_version="",
             preview=await self._functions.shown(self._spec, args) if preview else "",
+            preview_kind=self._functions.preview_kind(self._spec),
             plan=canonical(args),
         )
 

@@ -6,7 +6,6 @@ A service that promises atomic_key is sent the effect's id as its Idempotency-Ke
 promise is sent no key at all. What it answers is judged by http_answers.
 """
 
-import json
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -25,7 +24,9 @@ from checkrein.adapters.http_declaration import (
 )
 from checkrein.adapters.http_headers import fresh_headers
 from checkrein.adapters.http_limits import enforce
+from checkrein.adapters.http_preview import request_preview
 from checkrein.contracts.action import Facts, Guarantee, Lookup
+from checkrein.contracts.approval import PreviewKind
 from checkrein.contracts.codec import canonical, json_object, visible
 from checkrein.contracts.effect import Effect, Outcome
 from checkrein.errors import CapabilityError, InputError
@@ -43,7 +44,6 @@ MAX_BODY = 64 * 1024
 """Most bytes of arguments that are posted."""
 
 _MAX_NAME = 1024
-_MAX_PREVIEW = 16 * 1024
 
 
 class HttpTarget:
@@ -111,6 +111,7 @@ class HttpTarget:
             from_version="",
             to_version="",
             preview=self._preview(args) if preview else "",
+            preview_kind=PreviewKind.HTTP,
             plan=plan,
         )
 
@@ -227,17 +228,9 @@ class HttpTarget:
         return visible(text)
 
     def _preview(self, args: dict[str, Any]) -> str:
-        declared = self._declared
-        lines = (
-            [] if declared.preview is None else [self._derived("preview", declared.preview, args)]
-        )
-        lines.append(f"POST {declared.url(declared.path)}")
-        if self._spec.guarantee is Guarantee.ATOMIC_KEY:
-            lines.append(f"{declared.key_header}: the effect's id, so that repeats do it once")
-        text = visible(json.dumps(args, ensure_ascii=False, indent=2, sort_keys=True))
-        more = len(text) - _MAX_PREVIEW
-        lines.append(text if more <= 0 else f"{text[:_MAX_PREVIEW]}\n[... {more} more characters]")
-        return "\n".join(lines)
+        sentence = self._declared.preview
+        said = "" if sentence is None else self._derived("preview", sentence, args)
+        return request_preview(self._declared, args, self._facts(args), said)
 
     async def aclose(self) -> None:
         """Close the target's own client. It may be used again afterwards."""

@@ -6,8 +6,10 @@ import httpx
 
 from checkrein.adapters.http_declaration import Headers, HttpDeclaration
 from checkrein.adapters.http_target import HttpTarget, VerifiedHttpTarget
+from checkrein.adapters.money import written_out
 from checkrein.adapters.workspace_calls import closed_object
 from checkrein.contracts.action import Guarantee, Lookup
+from checkrein.contracts.display import shown
 from checkrein.ports.capability import RetryPolicy
 
 CHARGE = "payments.charge"
@@ -103,6 +105,7 @@ def refunds(
             path=f"/{namespace}/refunds",
             parameters=_REFUND,
             resource=lambda args: f"payment:{args['effect_id']}",
+            preview=_refund_preview,
             record="refund",
             compensates=CHARGE,
             **_terms(f"/{namespace}/refunds", guarantee, lookup, key_retention_s),
@@ -135,4 +138,9 @@ def _target(declared: HttpDeclaration, client: httpx.AsyncClient | None) -> Http
 
 
 def _charge_preview(args: dict[str, Any]) -> str:
-    return f"Pay {args['amount']} (smallest units of {args['currency']}) to {args['to']}. Final."
+    amount = written_out(int(args["amount"]), str(args["currency"]))
+    return f"Pay {amount} to {shown(args['to'])}. It cannot be taken back, only refunded."
+
+
+def _refund_preview(args: dict[str, Any]) -> str:
+    return f"Give back the whole payment that effect {shown(args['effect_id'])} made."

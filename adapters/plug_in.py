@@ -4,6 +4,7 @@ import importlib
 import os
 import re
 import sys
+import threading
 import traceback
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,6 +17,9 @@ from checkrein.ports.capability import Capability, CapabilitySpec
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _FORM = re.compile(rf"({_NAME}(?:\.{_NAME})*):({_NAME}(?:\.{_NAME})*)")
 _MAX_LENGTH = 256
+_PATH_IN_USE = threading.RLock()
+"""sys.path is the whole process's, and a server imports in several threads."""
+
 _METHODS = ("idempotency_key", "describe", "read", "prepare", "send", "version", "lookup")
 
 
@@ -79,7 +83,7 @@ def _capability(found: object, named: str) -> Capability:
 
 def _module(name: str) -> ModuleType:
     try:
-        with _current_directory_first():
+        with _PATH_IN_USE, _current_directory_first():
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):

@@ -6,10 +6,12 @@ from typing import Any
 
 from pydantic import Field
 
+from checkrein.adapters.sql_preview import preview as shown_change
 from checkrein.adapters.sql_row import ABSENT, Row, RowStatements, pinned, plan_of, read_plan
 from checkrein.adapters.sql_session import OwnTransaction, connected
 from checkrein.adapters.workspace_calls import closed_object
 from checkrein.contracts.action import Facts, Guarantee, Lookup, SideEffect
+from checkrein.contracts.approval import PreviewKind
 from checkrein.contracts.codec import Frozen, canonical, digest, visible
 from checkrein.contracts.context import Trust
 from checkrein.contracts.effect import EffectStatus, Outcome
@@ -25,8 +27,6 @@ MAX_CHANGES = 64 * 1024
 
 MAX_KEY = 512
 """Longest key of a row, in characters."""
-
-_MAX_VALUE = 2_000
 
 
 class RowDeclaration(Frozen):
@@ -157,7 +157,10 @@ class RowCapability:
             resource=self._named(row.key),
             from_version=row.version,
             to_version=row.version if same else digest(row.after.encode()),
-            preview=_preview(self.declared.table, row, same=same) if preview else "",
+            preview=shown_change(self.declared.table, self.declared.key_column, row, same=same)
+            if preview
+            else "",
+            preview_kind=PreviewKind.SQL,
             plan=plan_of(row.key, self.table.raised(row, changes)),
             no_change=same,
         )
@@ -243,27 +246,3 @@ class RowCapability:
             version=prepared.to_version,
             result={"row": prepared.resource, "already": already},
         )
-
-
-class _Number(str):
-    """A number as the database writes it; Python would round some."""
-
-
-def _preview(table: str, row: Row, *, same: bool) -> str:
-    """The columns that change, before and after, for people."""
-    if same:
-        return f"{table} {row.key}: it is so already."
-    before, after = (
-        json.loads(text, parse_float=_Number, parse_int=_Number) for text in (row.text, row.after)
-    )
-    lines = [f"{table} {row.key}:"]
-    for name in after:
-        if before[name] != after[name]:
-            lines.append(f"  {name}: {_shown(before[name])} -> {_shown(after[name])}")
-    return visible("\n".join(lines))
-
-
-def _shown(value: Any) -> str:
-    text = value if isinstance(value, _Number) else json.dumps(value, ensure_ascii=False)
-    more = len(text) - _MAX_VALUE
-    return text if more <= 0 else f"{text[:_MAX_VALUE]}... ({more} more characters)"

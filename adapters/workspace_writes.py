@@ -18,9 +18,11 @@ from checkrein.adapters.workspace_diff import text_of, unified_diff
 from checkrein.adapters.workspace_paths import refusal
 from checkrein.adapters.workspace_swap import ABSENT
 from checkrein.contracts.action import Guarantee, Lookup, SideEffect
+from checkrein.contracts.approval import PreviewKind
 from checkrein.contracts.codec import digest
 from checkrein.contracts.context import Trust
 from checkrein.contracts.effect import Effect, EffectStatus, Outcome
+from checkrein.contracts.folding import folded_text
 from checkrein.errors import CapabilityError
 from checkrein.ports.capability import CapabilitySpec, Permit, Prepared, StillOwner
 
@@ -57,6 +59,7 @@ class FileWrite(FileCapability):
             from_version=ABSENT if old is None else digest(old),
             to_version=digest(new),
             preview=_preview(old, new, plain) if preview else "",
+            preview_kind=PreviewKind.DIFF,
             plan=new,
             no_change=old == new,
         )
@@ -116,9 +119,7 @@ def _preview(old: bytes | None, new: bytes, path: str) -> str:
 
 
 def _bounded(diff: str) -> str:
-    if len(diff) <= MAX_PREVIEW:
-        return diff
-    return f"{diff[:MAX_PREVIEW]}\n[... {len(diff) - MAX_PREVIEW} more characters of this diff ...]"
+    return folded_text(diff, MAX_PREVIEW)
 
 
 def _write_spec(name: str, description: str, parameters: dict[str, Any]) -> CapabilitySpec:

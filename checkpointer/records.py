@@ -188,6 +188,7 @@ def _action(x: dict[str, Any]) -> ActionState:
     return ActionState(
         action=Action.model_validate(x["action"] | {"status": x["status"]}),
         operation_hash=x["operation_hash"],
+        permission=x["permission"],
         decision=x["decision"] and PolicyDecision.model_validate(x["decision"]),
         approval=x["approval"] and ApprovalRequest.model_validate(x["approval"]),
         grants=[ApprovalGrant.model_validate(grant) for grant in x["grants"]],

@@ -19,6 +19,7 @@ CREATE TABLE checkrein.actions (
     body json NOT NULL,
     status text NOT NULL,
     operation_hash text,
+    permission_id text,
     last_event bigint NOT NULL,
     CONSTRAINT actions_pkey PRIMARY KEY (action_id),
     CONSTRAINT actions_attempt_id_turn_position_revision_key UNIQUE (attempt_id, turn, "position", revision)
@@ -61,6 +62,8 @@ CREATE TABLE checkrein.attempts (
     denials integer DEFAULT 0 NOT NULL,
     private_seen boolean DEFAULT false NOT NULL,
     untrusted_seen boolean DEFAULT false NOT NULL,
+    plan_accepted text,
+    result_accepted text,
     pause_requested boolean DEFAULT false NOT NULL,
     cancel_reason text,
     exhausted text,
@@ -138,6 +141,30 @@ CREATE TABLE checkrein.decisions (
 
 CREATE INDEX decisions_of_action ON checkrein.decisions USING btree (action_id, seq);
 
+CREATE TABLE checkrein.deliverers (
+    tenant text NOT NULL,
+    name text NOT NULL,
+    since timestamp with time zone NOT NULL,
+    CONSTRAINT deliverers_pkey PRIMARY KEY (tenant, name)
+);
+
+CREATE TABLE checkrein.deliveries (
+    tenant text NOT NULL,
+    n bigint NOT NULL,
+    deliverer text NOT NULL,
+    state text NOT NULL,
+    tries integer DEFAULT 0 NOT NULL,
+    first_try_at timestamp with time zone,
+    next_try_at timestamp with time zone NOT NULL,
+    last_error text DEFAULT ''::text NOT NULL,
+    delivered_at timestamp with time zone,
+    CONSTRAINT deliveries_pkey PRIMARY KEY (deliverer, n),
+    CONSTRAINT deliveries_last_error_check CHECK ((length(last_error) <= 300)),
+    CONSTRAINT deliveries_state_check CHECK ((state = ANY (ARRAY['WAITING'::text, 'SENDING'::text, 'DELIVERED'::text, 'GIVEN_UP'::text, 'SKIPPED'::text])))
+);
+
+CREATE INDEX deliveries_open ON checkrein.deliveries USING btree (deliverer, n) WHERE (state = ANY (ARRAY['WAITING'::text, 'SENDING'::text]));
+
 CREATE TABLE checkrein.effects (
     tenant text NOT NULL,
     effect_id text NOT NULL,
@@ -191,6 +218,7 @@ CREATE TABLE checkrein.grants (
     authenticated boolean NOT NULL,
     reason text NOT NULL,
     args json,
+    reach json,
     decided_at timestamp with time zone NOT NULL,
     CONSTRAINT grants_pkey PRIMARY KEY (approval_id, approver)
 );
@@ -205,6 +233,37 @@ CREATE TABLE checkrein.observations (
     CONSTRAINT observations_pkey PRIMARY KEY (attempt_id, turn, "position")
 );
 
+CREATE TABLE checkrein.outbox (
+    tenant text NOT NULL,
+    n bigint NOT NULL,
+    key text NOT NULL,
+    attempt_id text NOT NULL,
+    approval_id text NOT NULL,
+    kind text NOT NULL,
+    seq bigint NOT NULL,
+    body json NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT outbox_pkey PRIMARY KEY (n),
+    CONSTRAINT outbox_key_key UNIQUE (key),
+    CONSTRAINT outbox_kind_check CHECK ((kind = ANY (ARRAY['approval_requested'::text, 'approval_escalated'::text, 'approval_decided'::text, 'approval_expired'::text, 'approval_stale'::text, 'approval_revoked'::text])))
+);
+
+CREATE INDEX outbox_of_attempt ON checkrein.outbox USING btree (attempt_id, n);
+
+CREATE TABLE checkrein.permissions (
+    tenant text NOT NULL,
+    permission_id text NOT NULL,
+    task_id text NOT NULL,
+    capability text NOT NULL,
+    body json NOT NULL,
+    uses_left integer NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT permissions_pkey PRIMARY KEY (permission_id),
+    CONSTRAINT permissions_uses_left_check CHECK ((uses_left >= 0))
+);
+
+CREATE INDEX permissions_of_task ON checkrein.permissions USING btree (task_id) WHERE (uses_left > 0);
+
 CREATE TABLE checkrein.tasks (
     tenant text NOT NULL,
     task_id text NOT NULL,
@@ -218,6 +277,29 @@ CREATE TABLE checkrein.tasks (
     status text NOT NULL,
     created_at timestamp with time zone NOT NULL,
     CONSTRAINT tasks_pkey PRIMARY KEY (task_id)
+);
+
+CREATE TABLE checkrein.tokens (
+    tenant text NOT NULL,
+    token_id text NOT NULL,
+    hash bytea NOT NULL,
+    person text NOT NULL,
+    scopes text[] NOT NULL,
+    issued_by text NOT NULL,
+    issued_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    revoked_at timestamp with time zone,
+    revoked_by text,
+    revoked_because text,
+    last_used_at timestamp with time zone,
+    CONSTRAINT tokens_pkey PRIMARY KEY (token_id),
+    CONSTRAINT tokens_check CHECK (((expires_at > issued_at) AND (expires_at <= (issued_at + '366 days'::interval)))),
+    CONSTRAINT tokens_hash_check CHECK ((length(hash) = 32)),
+    CONSTRAINT tokens_hash_key UNIQUE (hash),
+    CONSTRAINT tokens_person_check CHECK (((length(person) >= 1) AND (length(person) <= 128))),
+    CONSTRAINT tokens_scopes_check CHECK (((cardinality(scopes) > 0) AND (scopes <@ ARRAY['read'::text, 'run'::text, 'approve'::text, 'reconcile'::text, 'authority'::text]))),
+    CONSTRAINT tokens_tenant_check CHECK (((length(tenant) >= 1) AND (length(tenant) <= 128))),
+    CONSTRAINT tokens_token_id_check CHECK ((token_id ~ '^tok_[0-9a-f]{20}$'::text))
 );
 
 CREATE TABLE checkrein.tool_tries (
@@ -290,6 +372,8 @@ ALTER TABLE checkrein.checkpoints ADD CONSTRAINT checkpoints_attempt_id_fkey FOR
 
 ALTER TABLE checkrein.decisions ADD CONSTRAINT decisions_action_id_fkey FOREIGN KEY (action_id) REFERENCES checkrein.actions(action_id);
 
+ALTER TABLE checkrein.deliveries ADD CONSTRAINT deliveries_n_fkey FOREIGN KEY (n) REFERENCES checkrein.outbox(n);
+
 ALTER TABLE checkrein.effects ADD CONSTRAINT effects_action_id_fkey FOREIGN KEY (action_id) REFERENCES checkrein.actions(action_id);
 
 ALTER TABLE checkrein.effects ADD CONSTRAINT effects_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES checkrein.attempts(attempt_id);
@@ -300,6 +384,14 @@ ALTER TABLE checkrein.grants ADD CONSTRAINT grants_approval_id_fkey FOREIGN KEY 
 
 ALTER TABLE checkrein.observations ADD CONSTRAINT observations_attempt_id_turn_fkey FOREIGN KEY (attempt_id, turn) REFERENCES checkrein.turns(attempt_id, turn);
 
+ALTER TABLE checkrein.outbox ADD CONSTRAINT outbox_approval_id_fkey FOREIGN KEY (approval_id) REFERENCES checkrein.approvals(approval_id);
+
+ALTER TABLE checkrein.outbox ADD CONSTRAINT outbox_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES checkrein.attempts(attempt_id);
+
+ALTER TABLE checkrein.permissions ADD CONSTRAINT permissions_permission_id_fkey FOREIGN KEY (permission_id) REFERENCES checkrein.approvals(approval_id);
+
+ALTER TABLE checkrein.permissions ADD CONSTRAINT permissions_task_id_fkey FOREIGN KEY (task_id) REFERENCES checkrein.tasks(task_id);
+
 ALTER TABLE checkrein.tool_tries ADD CONSTRAINT tool_tries_action_id_fkey FOREIGN KEY (action_id) REFERENCES checkrein.actions(action_id);
 
 ALTER TABLE checkrein.tool_tries ADD CONSTRAINT tool_tries_effect_id_fkey FOREIGN KEY (effect_id) REFERENCES checkrein.effects(effect_id);
@@ -308,6 +400,38 @@ ALTER TABLE checkrein.turns ADD CONSTRAINT turns_attempt_id_fkey FOREIGN KEY (at
 
 ALTER TABLE checkrein.verifications ADD CONSTRAINT verifications_attempt_id_turn_fkey FOREIGN KEY (attempt_id, turn) REFERENCES checkrein.turns(attempt_id, turn);
 
+CREATE OR REPLACE FUNCTION checkrein.accept_plan(a checkrein.attempts, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    IF NOT EXISTS (SELECT FROM checkrein.approvals r
+                   JOIN checkrein.actions x ON x.action_id = r.action_id
+                   WHERE r.action_id = p ->> 'action_id' AND r.attempt_id = a.attempt_id
+                     AND r.status = 'USED' AND r.body ->> 'level' = 'plan'
+                     AND x.args_hash = p ->> 'plan') THEN
+        PERFORM checkrein.refuse('CR006', 'no person has accepted this plan', 'plan');
+    END IF;
+    UPDATE checkrein.attempts SET plan_accepted = p ->> 'plan' WHERE attempt_id = a.attempt_id;
+    RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.accept_result(a checkrein.attempts, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    IF NOT EXISTS (SELECT FROM checkrein.approvals r
+                   WHERE r.action_id = p ->> 'action_id' AND r.attempt_id = a.attempt_id
+                     AND r.status = 'USED' AND r.body ->> 'level' = 'result'
+                     AND r.resource_version = p ->> 'state_digest') THEN
+        PERFORM checkrein.refuse('CR006', 'no person has accepted this result', 'result');
+    END IF;
+    UPDATE checkrein.attempts SET result_accepted = p ->> 'state_digest'
+    WHERE attempt_id = a.attempt_id;
+    RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
+END $function$;
+
 CREATE OR REPLACE FUNCTION checkrein.actions_json(of_attempt text, of_turn integer)
  RETURNS json
  LANGUAGE sql
@@ -315,7 +439,7 @@ CREATE OR REPLACE FUNCTION checkrein.actions_json(of_attempt text, of_turn integ
 AS $function$
     SELECT json_agg(json_build_object(
         'action', x.body, 'status', x.status, 'operation_hash', x.operation_hash,
-        'decision', (SELECT d.body FROM checkrein.decisions d WHERE d.action_id = x.action_id
+        'permission', x.permission_id, 'decision', (SELECT d.body FROM checkrein.decisions d WHERE d.action_id = x.action_id
                      ORDER BY d.seq DESC LIMIT 1),
         'approval', to_json(checkrein.approval_json(p)),
         'grants', coalesce((SELECT json_agg(checkrein.grant_json(g) ORDER BY g.decided_at)
@@ -367,6 +491,7 @@ BEGIN
     END IF;
     FOR i IN 1 .. cardinality(kinds) LOOP
         cause := project(a, kinds[i], payloads[i]::json, a.head_seq + 1);
+        PERFORM put_out(a, kinds[i], payloads[i], a.head_seq + 1);
         a.head_hash := store_event(a, kinds[i], payloads[i], a.head_seq + 1, cause);
         a.head_seq := a.head_seq + 1;
     END LOOP;
@@ -448,6 +573,55 @@ BEGIN
     END IF;
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.claim_deliveries(of_deliverer text, of_tenant text, most integer, hold interval)
+ RETURNS SETOF json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'checkrein', 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    t timestamptz := checkrein.now();
+BEGIN
+    INSERT INTO deliverers VALUES (of_tenant, of_deliverer, t) ON CONFLICT DO NOTHING;
+    IF FOUND THEN
+        -- A new deliverer is not told what was over before it was set up.
+        INSERT INTO deliveries (tenant, n, deliverer, state, next_try_at)
+        SELECT o.tenant, o.n, of_deliverer, 'SKIPPED', o.at
+        FROM outbox o JOIN approvals r USING (approval_id)
+        WHERE (of_tenant = '*' OR o.tenant = of_tenant) AND r.status <> 'PENDING'
+        ON CONFLICT DO NOTHING;
+    END IF;
+    INSERT INTO deliveries (tenant, n, deliverer, state, next_try_at)
+    SELECT o.tenant, o.n, of_deliverer, 'WAITING', o.at FROM outbox o
+    WHERE (of_tenant = '*' OR o.tenant = of_tenant) AND NOT EXISTS (
+        SELECT FROM deliveries d WHERE d.deliverer = of_deliverer AND d.n = o.n)
+    ORDER BY o.n ON CONFLICT DO NOTHING;
+    RETURN QUERY
+    WITH due AS (
+        SELECT d.n FROM deliveries d JOIN outbox o USING (n)
+        WHERE d.deliverer = of_deliverer AND d.state IN ('WAITING', 'SENDING')
+          AND d.next_try_at <= t AND (of_tenant = '*' OR o.tenant = of_tenant)
+          AND NOT EXISTS (
+              SELECT FROM outbox x JOIN deliveries e ON e.n = x.n AND e.deliverer = of_deliverer
+              WHERE x.attempt_id = o.attempt_id AND x.n < o.n
+                AND e.state IN ('WAITING', 'SENDING'))
+        ORDER BY d.n LIMIT most FOR UPDATE OF d SKIP LOCKED
+    ), claimed AS (
+        UPDATE deliveries d SET state = 'SENDING', tries = d.tries + 1, next_try_at = t + hold,
+            first_try_at = coalesce(d.first_try_at, t)
+        FROM due WHERE d.deliverer = of_deliverer AND d.n = due.n RETURNING d.n, d.tries
+    )
+    SELECT json_build_object('n', c.n, 'tries', c.tries, 'key', o.key, 'kind', o.kind,
+        'tenant', o.tenant, 'task_id', a.task_id, 'attempt_id', o.attempt_id,
+        'approval_id', o.approval_id, 'seq', o.seq, 'at', o.at, 'answered', o.body -> 'answered',
+        'request', r.body::jsonb || jsonb_build_object('status', o.body -> 'status',
+            'expires_at', o.body -> 'expires_at', 'escalated', o.body -> 'escalated'),
+        'people', coalesce(a.contract #> '{approvals,roles}', '{}'),
+        'task_requested_by', a.contract -> 'requested_by')
+    FROM claimed c JOIN outbox o USING (n) JOIN approvals r USING (approval_id)
+    JOIN attempts a ON a.attempt_id = o.attempt_id ORDER BY c.n;
+END $function$;
+
 CREATE OR REPLACE FUNCTION checkrein.close_turn(a checkrein.attempts, n integer, at_seq bigint)
  RETURNS void
  LANGUAGE plpgsql
@@ -481,14 +655,16 @@ DECLARE
 BEGIN
     PERFORM checkrein.next_status('approval', r.status, 'counted');  -- it must be open
     INSERT INTO checkrein.grants (tenant, approval_id, approver, answer, authority, authenticated,
-        reason, args, decided_at)
+        reason, args, reach, decided_at)
     VALUES (a.tenant, r.approval_id, p ->> 'approver', said, p ->> 'authority',
         (p ->> 'authenticated')::boolean, p ->> 'reason',
-        CASE json_typeof(p -> 'args') WHEN 'null' THEN NULL ELSE p -> 'args' END, checkrein.now())
+        CASE json_typeof(p -> 'args') WHEN 'null' THEN NULL ELSE p -> 'args' END,
+        CASE json_typeof(p -> 'reach') WHEN 'null' THEN NULL ELSE p -> 'reach' END,
+        checkrein.now())
     -- Whoever said yes may still say no, as long as the others have not said theirs.
     ON CONFLICT (approval_id, approver) DO UPDATE SET answer = excluded.answer,
         authority = excluded.authority, authenticated = excluded.authenticated,
-        reason = excluded.reason, args = excluded.args, decided_at = excluded.decided_at
+        reason = excluded.reason, args = excluded.args, reach = excluded.reach, decided_at = excluded.decided_at
     WHERE excluded.answer <> 'approve';
     IF NOT FOUND THEN
         PERFORM checkrein.refuse('CR006',
@@ -499,6 +675,9 @@ BEGIN
     PERFORM checkrein.step_approval(r.approval_id, CASE
         WHEN said = 'approve' AND enough THEN 'granted' WHEN said = 'approve' THEN 'counted'
         WHEN said = 'reject' THEN 'rejected' ELSE 'superseded' END);
+    IF p #>> '{reach,scope}' IN ('task', 'class') THEN
+        PERFORM checkrein.permit(a, r, p);
+    END IF;
     RETURN checkrein.step_action(a, r.action_id, CASE said WHEN 'approve' THEN NULL
         WHEN 'reject' THEN 'rejected' ELSE 'superseded' END, at_seq);
 END $function$;
@@ -560,7 +739,7 @@ CREATE OR REPLACE FUNCTION checkrein.grant_json(g checkrein.grants)
 AS $function$
     SELECT json_build_object('approval_id', g.approval_id, 'approver', g.approver,
         'answer', g.answer, 'authority', g.authority, 'authenticated', g.authenticated,
-        'reason', g.reason, 'args', g.args, 'decided_at', g.decided_at)
+        'reason', g.reason, 'args', g.args, 'reach', g.reach, 'decided_at', g.decided_at)
 $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.held_seconds(a checkrein.attempts)
@@ -570,6 +749,20 @@ AS $function$
     SELECT ceil(extract(epoch FROM a.held + CASE WHEN a.lease_owner IS NULL THEN '0'
         ELSE least(checkrein.now(), a.lease_until) - a.lease_seen END))::bigint
 $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.issue_token(id text, of_tenant text, of_person text, its_hash bytea, its_scopes text[], days integer, who text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'checkrein', 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    t timestamptz := checkrein.now();
+BEGIN
+    INSERT INTO tokens (tenant, token_id, hash, person, scopes, issued_by, issued_at, expires_at)
+    VALUES (of_tenant, id, its_hash, of_person, its_scopes, who, t,
+        t + make_interval(days => days));
+END $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.live_authority(of_tenant text, of_verdict boolean)
  RETURNS json
@@ -1004,6 +1197,27 @@ AS $function$
                    AND lease_owner IS NOT NULL AND lease_until > checkrein.now())
 $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.permit(a checkrein.attempts, r checkrein.approvals, p json)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    until timestamptz := checkrein.now()
+        + make_interval(secs => (p #>> '{reach,lasts_s}')::integer);
+BEGIN
+    IF p ->> 'answer' <> 'approve' OR (r.body #>> '{terms,quorum}')::integer > 1
+       OR NOT (r.body #> '{terms,scopes}')::jsonb ? (p #>> '{reach,scope}') THEN
+        PERFORM checkrein.refuse('CR006', 'the request offers no yes that reaches so far', 'scope');
+    END IF;
+    INSERT INTO checkrein.permissions VALUES (a.tenant, r.approval_id, a.task_id,
+        r.body ->> 'capability', json_build_object('permission_id', r.approval_id,
+            'capability', r.body -> 'capability', 'args', r.body -> 'args',
+            'bounds', p #> '{reach,bounds}', 'constraints', r.body -> 'constraints',
+            'scope', p #> '{reach,scope}', 'given_by', p -> 'approver',
+            'authenticated', p -> 'authenticated'),
+        (p #>> '{reach,uses}')::integer, until);
+END $function$;
+
 CREATE OR REPLACE FUNCTION checkrein.position_of(of_attempt text)
  RETURNS json
  LANGUAGE sql
@@ -1018,8 +1232,13 @@ AS $function$
         'detail', a.detail, 'sealed', a.candidate ->> 'state_digest',
         'verification', a.verification, 'idle_turns', a.idle_turns,
         'denied_turns', a.denied_turns, 'denials', a.denials, 'private_seen', a.private_seen,
-        'untrusted_seen', a.untrusted_seen,
+        'untrusted_seen', a.untrusted_seen, 'plan_accepted', a.plan_accepted,
+        'result_accepted', a.result_accepted,
         'revocations', live_authority(a.tenant, false), 'grants', live_authority(a.tenant, true),
+        'permissions', coalesce((SELECT json_agg(m.body::jsonb || jsonb_build_object(
+            'uses_left', m.uses_left, 'expires_at', m.expires_at) ORDER BY m.permission_id)
+            FROM permissions m WHERE m.task_id = a.task_id AND m.uses_left > 0
+            AND m.expires_at > checkrein.now()), '[]'),
         'lease_alive', a.lease_owner IS NOT NULL AND a.lease_until > checkrein.now(),
         'turn', CASE WHEN t.turn IS NOT NULL THEN json_build_object('turn', t.turn,
             'status', t.status, 'raw_ref', t.raw_ref, 'manifest_ref', t.manifest_ref,
@@ -1054,6 +1273,9 @@ BEGIN
     WHEN 'approval_prepared', 'approval_requested', 'approval_decided', 'approval_escalated',
          'approval_expired', 'approval_granted', 'approval_stale' THEN
         RETURN checkrein.on_approval(a, kind, p, at_seq);
+    WHEN 'plan_accepted' THEN RETURN checkrein.accept_plan(a, p, at_seq);
+    WHEN 'result_accepted' THEN RETURN checkrein.accept_result(a, p, at_seq);
+    WHEN 'permission_used' THEN RETURN checkrein.use_permission(a, p, at_seq);
     WHEN 'intent_bound' THEN RETURN checkrein.bind_intent(a, p, at_seq);
     WHEN 'effect_executing' THEN RETURN checkrein.mark_executing(a, p, at_seq);
     WHEN 'effect_committed', 'effect_refused', 'effect_unknown', 'effect_reconciled',
@@ -1077,6 +1299,62 @@ BEGIN
     ELSE
         PERFORM checkrein.refuse('CR009', format('unknown event type %s', kind));
     END CASE;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.put_out(a checkrein.attempts, of_type text, payload text, at_seq bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    of_kind text := CASE of_type WHEN 'attempt_ended' THEN 'approval_revoked' ELSE of_type END;
+    p json;
+BEGIN
+    IF of_type NOT IN ('approval_requested', 'approval_escalated', 'approval_decided',
+                       'approval_expired', 'approval_stale', 'attempt_ended') THEN
+        RETURN;
+    ELSIF of_type <> 'attempt_ended' THEN
+        p := payload;
+    END IF;
+    INSERT INTO checkrein.outbox (tenant, key, attempt_id, approval_id, kind, seq, body, at)
+    SELECT r.tenant, concat_ws('-', r.approval_id, of_kind, at_seq), r.attempt_id, r.approval_id,
+        of_kind, at_seq, json_build_object('status', r.status, 'expires_at', r.expires_at,
+            'escalated', r.escalated,
+            'answered', CASE of_type WHEN 'approval_decided' THEN json_build_object(
+                'answer', p -> 'answer', 'by', p -> 'approver',
+                'authenticated', p -> 'authenticated', 'reason', left(p ->> 'reason', 2000)) END),
+        checkrein.now()
+    FROM checkrein.approvals r
+    WHERE r.attempt_id = a.attempt_id AND r.requested_at IS NOT NULL
+      AND CASE of_type WHEN 'attempt_ended' THEN r.status = 'REVOKED'
+               ELSE r.approval_id = p ->> 'approval_id' END
+      -- These two are told once; a request that is published again is the same request.
+      AND (of_kind NOT IN ('approval_requested', 'approval_revoked') OR NOT EXISTS (
+          SELECT FROM checkrein.outbox o WHERE o.attempt_id = a.attempt_id
+            AND o.approval_id = r.approval_id AND o.kind = of_kind))
+    ORDER BY r.requested_at, r.approval_id;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.record_delivery(of_n bigint, of_deliverer text, of_try integer, outcome text, note text, again interval, give_up interval)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'checkrein', 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    t timestamptz := checkrein.now();
+    after text;
+BEGIN
+    UPDATE deliveries d SET
+        state = CASE WHEN outcome = 'delivered' THEN 'DELIVERED'
+                     WHEN outcome = 'refused' OR t + again > d.first_try_at + give_up
+                     THEN 'GIVEN_UP' ELSE 'WAITING' END,
+        next_try_at = t + again, last_error = left(note, 300),
+        delivered_at = CASE outcome WHEN 'delivered' THEN t END
+    WHERE d.n = of_n AND d.deliverer = of_deliverer AND d.state IN ('WAITING', 'SENDING')
+      AND d.tries >= of_try
+      AND (outcome = 'delivered' OR (d.state = 'SENDING' AND d.tries = of_try))
+    RETURNING d.state INTO after;
+    RETURN after;
 END $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.refuse(code text, message text, detail text DEFAULT ''::text)
@@ -1119,6 +1397,22 @@ BEGIN
     PERFORM checkrein.end_try(id, p ->> 'error_type');
     PERFORM checkrein.begin_try(a, p ->> 'action_id', id);
     RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.revoke_token(id text, who text, why text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'checkrein', 'pg_catalog', 'pg_temp'
+AS $function$
+BEGIN
+    UPDATE tokens SET revoked_at = coalesce(revoked_at, checkrein.now()),
+        revoked_by = coalesce(revoked_by, who), revoked_because = coalesce(revoked_because, why)
+    WHERE token_id = id;
+    IF NOT FOUND THEN
+        PERFORM refuse('CR004', format('there is no token %s; `checkrein token list` lists them',
+                                       id));
+    END IF;
 END $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.save_checkpoint(a checkrein.attempts, at_seq bigint)
@@ -1321,6 +1615,55 @@ BEGIN
     RETURN fence;
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.use_permission(a checkrein.attempts, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    IF a.cancel_reason IS NOT NULL THEN
+        PERFORM checkrein.refuse('CR003', 'the attempt is being cancelled');
+    END IF;
+    UPDATE checkrein.permissions m SET uses_left = uses_left - 1
+    FROM checkrein.actions x
+    WHERE m.permission_id = p ->> 'permission_id' AND m.task_id = a.task_id
+      AND x.action_id = p ->> 'action_id' AND x.type = m.capability
+      AND m.uses_left > 0 AND m.expires_at > checkrein.now()
+      AND coalesce((SELECT w.granted FROM checkrein.authority w WHERE w.tenant = a.tenant
+                    AND w.kind = 'grant' AND w.value = m.permission_id ORDER BY n DESC LIMIT 1),
+                   true);
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR006', 'the permission is used up, over or taken back', 'permission');
+    END IF;
+    UPDATE checkrein.actions SET permission_id = p ->> 'permission_id'
+    WHERE action_id = p ->> 'action_id';
+    RETURN checkrein.step_action(a, p ->> 'action_id', 'granted', at_seq);
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.use_token(its_hash bytea, wanted text)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'checkrein', 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    t tokens;
+    moment timestamptz := checkrein.now();
+BEGIN
+    SELECT * INTO t FROM tokens WHERE hash = its_hash;
+    IF NOT FOUND THEN
+        RETURN 'unknown';
+    ELSIF t.revoked_at IS NOT NULL THEN
+        RETURN 'revoked';
+    ELSIF t.expires_at <= moment THEN
+        RETURN 'expired';
+    ELSIF wanted IS NOT NULL AND wanted <> ALL (t.scopes) THEN
+        RETURN 'scope';
+    END IF;
+    UPDATE tokens SET last_used_at = moment WHERE hash = its_hash
+        AND (last_used_at IS NULL OR last_used_at < moment - interval '1 minute');
+    RETURN 'ok';
+END $function$;
+
 CREATE OR REPLACE FUNCTION checkrein.verify_effect(a checkrein.attempts, p json, at_seq bigint)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -1366,15 +1709,22 @@ GRANT SELECT ON checkrein.blobs TO checkrein_app;
 GRANT SELECT ON checkrein.budgets TO checkrein_app;
 GRANT SELECT ON checkrein.checkpoints TO checkrein_app;
 GRANT SELECT ON checkrein.decisions TO checkrein_app;
+GRANT SELECT ON checkrein.deliverers TO checkrein_app;
+GRANT SELECT ON checkrein.deliveries TO checkrein_app;
 GRANT SELECT ON checkrein.effects TO checkrein_app;
 GRANT SELECT ON checkrein.events TO checkrein_app;
 GRANT SELECT ON checkrein.grants TO checkrein_app;
 GRANT SELECT ON checkrein.observations TO checkrein_app;
+GRANT SELECT ON checkrein.outbox TO checkrein_app;
+GRANT SELECT ON checkrein.permissions TO checkrein_app;
 GRANT SELECT ON checkrein.tasks TO checkrein_app;
+GRANT SELECT ON checkrein.tokens TO checkrein_app;
 GRANT SELECT ON checkrein.tool_tries TO checkrein_app;
 GRANT SELECT ON checkrein.transitions TO checkrein_app;
 GRANT SELECT ON checkrein.turns TO checkrein_app;
 GRANT SELECT ON checkrein.verifications TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.accept_plan(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.accept_result(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.actions_json(text,integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.append(text,bigint,text[],text[],bytea[],boolean) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.append(text,bigint,text[],text[],bytea[],boolean) TO checkrein_app;
@@ -1385,6 +1735,8 @@ GRANT EXECUTE ON FUNCTION checkrein.beat(text,bigint,interval) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.begin_try(checkrein.attempts,text,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.bind_intent(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.check_not_revoked(checkrein.attempts,text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.claim_deliveries(text,text,integer,interval) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.claim_deliveries(text,text,integer,interval) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.close_turn(checkrein.attempts,integer,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.decide_approval(checkrein.attempts,checkrein.approvals,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.effect_json(checkrein.effects) FROM PUBLIC;
@@ -1394,6 +1746,8 @@ REVOKE ALL ON FUNCTION checkrein.end_try(text,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.grant_json(checkrein.grants) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.grant_json(checkrein.grants) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.held_seconds(checkrein.attempts) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.issue_token(text,text,text,bytea,text[],integer,text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.issue_token(text,text,text,bytea,text[],integer,text) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.live_authority(text,boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.lock_key(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.mark_executing(checkrein.attempts,json,bigint) FROM PUBLIC;
@@ -1412,13 +1766,19 @@ REVOKE ALL ON FUNCTION checkrein.on_observation(checkrein.attempts,json,bigint) 
 REVOKE ALL ON FUNCTION checkrein.on_talk(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.owns(text,bigint) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.owns(text,bigint) TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.permit(checkrein.attempts,checkrein.approvals,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.position_of(text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.position_of(text) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.project(checkrein.attempts,text,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.put_out(checkrein.attempts,text,text,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.record_delivery(bigint,text,integer,text,text,interval,interval) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.record_delivery(bigint,text,integer,text,text,interval,interval) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.refuse(text,text,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.release(text,bigint) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.release(text,bigint) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.retry_effect(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.revoke_token(text,text,text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.revoke_token(text,text,text) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.save_checkpoint(checkrein.attempts,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.say(text,text,text,boolean,text,text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.say(text,text,text,boolean,text,text) TO checkrein_app;
@@ -1433,6 +1793,9 @@ REVOKE ALL ON FUNCTION checkrein.step_turn(text,integer,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.store_event(checkrein.attempts,text,text,bigint,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.take_lease(text,text,interval) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.take_lease(text,text,interval) TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.use_permission(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.use_token(bytea,text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.use_token(bytea,text) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.verify_effect(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.wait_for_effect(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.yes_count(checkrein.approvals) FROM PUBLIC;

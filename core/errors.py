@@ -115,3 +115,27 @@ class CapabilityError(CheckreinError):
         super().__init__(message, op=op, code=code, retryable=retryable, context=context)
         self.advice = advice
         self.effect_possible = effect_possible
+
+
+class DeliveryError(CheckreinError):
+    """A message could not be delivered. It is tried again later, unless that is `final`.
+
+    Attributes:
+        final: whether no later try can end otherwise.
+        wait_s: how long the receiver asks to be left alone, at the least.
+    """
+
+    code = "not_delivered"
+    retryable = True
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        op: str,
+        final: bool = False,
+        wait_s: float = 0.0,
+    ) -> None:
+        super().__init__(message, op=op, retryable=not final)
+        self.final = final
+        self.wait_s = wait_s

@@ -10,10 +10,12 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 
 from checkrein.compose import Given, Parts, composed
-from checkrein.contracts.approval import Answer, ApprovalRequest, Approver, Said
+from checkrein.contracts.approval import Answer, ApprovalRequest, Said
 from checkrein.contracts.event import Event
 from checkrein.contracts.task import TaskContract
+from checkrein.contracts.token import TokenScope
 from checkrein.graph.approvals import answer_approval
+from checkrein.graph.identity import speaker
 from checkrein.graph.report import Report, report
 from checkrein.ports.capability import Capability
 from checkrein.settings import Settings
@@ -107,44 +109,69 @@ class Harness:
         """All open requests, oldest first."""
         return await self._parts.records.approvals()
 
-    async def approve(self, approval_id: str, *, by: str, reason: str = "") -> ApprovalRequest:
-        """Say yes to one request. The name is stored as asserted, not as authenticated.
+    async def approve(
+        self,
+        approval_id: str,
+        *,
+        by: str | None = None,
+        token: str | None = None,
+        reason: str = "",
+    ) -> ApprovalRequest:
+        """Say yes to one request.
+
+        Args:
+            by: who says so; the name is stored as asserted, not as authenticated.
+            token: a token of ours (`checkrein token issue`), which proves who says so; `by` may
+                then be left out. Without either it is nobody in particular.
 
         Raises:
-            InputError: no such request, or `by` may not answer it.
+            InputError: no such request, the person may not answer it, or the token is not good.
             ConflictError: it is not open any more.
         """
-        return await self._answer(approval_id, Said(answer=Answer.APPROVE, reason=reason), by)
+        said = Said(answer=Answer.APPROVE, reason=reason)
+        return await self._answer(approval_id, said, by, token)
 
-    async def reject(self, approval_id: str, *, by: str, reason: str) -> ApprovalRequest:
-        """Say no to one request; the model is told the reason. Raises as `approve` does."""
-        return await self._answer(approval_id, Said(answer=Answer.REJECT, reason=reason), by)
+    async def reject(
+        self, approval_id: str, *, by: str | None = None, token: str | None = None, reason: str
+    ) -> ApprovalRequest:
+        """Say no to one request; the model is told the reason. As `approve` otherwise."""
+        said = Said(answer=Answer.REJECT, reason=reason)
+        return await self._answer(approval_id, said, by, token)
 
     async def edit(
-        self, approval_id: str, args: dict[str, Any], *, by: str, reason: str = ""
+        self,
+        approval_id: str,
+        args: dict[str, Any],
+        *,
+        by: str | None = None,
+        token: str | None = None,
+        reason: str = "",
     ) -> ApprovalRequest:
         """Put other arguments in place of the model's: all of them, for the same capability.
 
         That makes another action, which is judged and, where the policy says so, asked about anew
-        once the attempt is resumed. Raises as `approve` does.
+        once the attempt is resumed. As `approve` otherwise.
         """
-        return await self._answer(
-            approval_id, Said(answer=Answer.EDIT, args=args, reason=reason), by
-        )
+        said = Said(answer=Answer.EDIT, args=args, reason=reason)
+        return await self._answer(approval_id, said, by, token)
 
-    async def respond(self, approval_id: str, text: str, *, by: str) -> ApprovalRequest:
-        """Give the call's result in place of the tool, which does not run."""
-        return await self._answer(approval_id, Said(answer=Answer.RESPOND, reason=text), by)
+    async def respond(
+        self, approval_id: str, text: str, *, by: str | None = None, token: str | None = None
+    ) -> ApprovalRequest:
+        """Give the call's result in place of the tool, which does not run. As `approve`."""
+        said = Said(answer=Answer.RESPOND, reason=text)
+        return await self._answer(approval_id, said, by, token)
 
     async def trace(self, attempt_id: str) -> list[Event]:
         """The attempt's events, in order."""
         return await self._parts.events.read(attempt_id)
 
-    async def _answer(self, approval_id: str, said: Said, by: str) -> ApprovalRequest:
+    async def _answer(
+        self, approval_id: str, said: Said, by: str | None, token: str | None
+    ) -> ApprovalRequest:
         parts = self._parts
-        return await answer_approval(
-            parts.events, parts.records, approval_id, said, Approver(name=by)
-        )
+        who = await speaker(parts.tokens, by, token, TokenScope.APPROVE)
+        return await answer_approval(parts.events, parts.records, approval_id, said, who)
 
 
 def _named(policy: Path | str) -> str:

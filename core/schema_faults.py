@@ -137,6 +137,7 @@ def _of_best_members(faults: list[_Fault], value: Any) -> list[_Fault]:
         for where, name in fault.members:
             level = len(fault.path) - len(where)
             misfit = level == 0 or (level == 1 and fault.type in {"missing", "extra_forbidden"})
+            misfit = misfit and not _is_tag(name, _at(value, where))
             members = misfits.setdefault(where, {})
             members[name] = members.get(name, False) or misfit
     kept: list[_Fault] = []
@@ -149,6 +150,11 @@ def _of_best_members(faults: list[_Fault], value: Any) -> list[_Fault]:
         elif not any(misfits[w][name] for w, name in fault.members):
             kept.append(fault)
     return kept or faults
+
+
+def _is_tag(name: str, given: Any) -> bool:
+    """Whether the data says itself which member it means: tagged ones are called by their tag."""
+    return isinstance(given, dict) and name in cast(dict[str, Any], given).values()
 
 
 def _told(fault: _Fault, schema: dict[str, Any], advice: Mapping[str, str]) -> str:
@@ -250,8 +256,9 @@ def _schemas(root: dict[str, Any], path: DataPath) -> list[dict[str, Any]]:
 def _flat(node: dict[str, Any], root: dict[str, Any]) -> list[dict[str, Any]]:
     if "$ref" in node:
         return _flat(root["$defs"][node["$ref"].rpartition("/")[2]], root)
-    if "anyOf" in node:
-        return [flat for inner in node["anyOf"] for flat in _flat(inner, root)]
+    for union in ("anyOf", "oneOf"):
+        if union in node:
+            return [flat for inner in node[union] for flat in _flat(inner, root)]
     return [node]
 
 

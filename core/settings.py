@@ -30,6 +30,8 @@ class Settings:
             the shipped bundle.
         opa_token, opa_ca, opa_revisions: for the server that `policy` names, and for no other
             (docs/policies-opa.md).
+        deliverers: the file that says who is told of approvals, and how (docs/delivery.md).
+        token: a token of ours, which proves who speaks on the command line (docs/approvals.md).
     """
 
     home: Path
@@ -42,11 +44,13 @@ class Settings:
     opa_token: str | None = field(default=None, repr=False)
     opa_ca: str | None = None
     opa_revisions: frozenset[str] = frozenset()
+    deliverers: str | None = None
+    token: str | None = field(default=None, repr=False)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] = os.environ) -> "Settings":
         """Read CHECKREIN_HOME, _DATABASE_URL, _DURABILITY, _FAILPOINT, _CAPABILITIES,
-        _POLICY and _OPA_TOKEN, _OPA_CA, _OPA_REVISIONS.
+        _POLICY, _TOKEN, _DELIVERERS and _OPA_TOKEN, _OPA_CA, _OPA_REVISIONS.
 
         Raises:
             InputError: a value is unusable.
@@ -67,6 +71,8 @@ class Settings:
             policy=_policy(environ.get("CHECKREIN_POLICY", "")),
             policy_shadow=_folder(environ.get("CHECKREIN_POLICY_SHADOW", "")),
             opa_token=environ.get("CHECKREIN_OPA_TOKEN") or None,
+            deliverers=_folder(environ.get("CHECKREIN_DELIVERERS", "")),
+            token=environ.get("CHECKREIN_TOKEN") or None,
             opa_ca=environ.get("CHECKREIN_OPA_CA") or None,
             opa_revisions=frozenset(
                 part.strip()

@@ -6,7 +6,9 @@ server reads
 - CHECKREIN_STUDIO_TOKENS: a JSON file that names, for the SHA-256 of each token in hex, a person:
   `{"9f86d0...": {"person": "bob", "tenant": "local"}}`. Tokens are long and random; make one with
   `python -c "import secrets; print(secrets.token_urlsafe(32))"`. Clients send it as
-  `Authorization: Bearer TOKEN`. Without the file nobody gets in.
+  `Authorization: Bearer TOKEN`. `"scopes": ["read", "approve"]` beside them limits what it is for.
+  The file may be left out: tokens of Checkrein's own (`checkrein token issue`) sign in as well,
+  and without either nobody gets in.
 - CHECKREIN_TASKS: the folder that task files come from; unset, the folder it was started in.
 
 A thread is an attempt, under the same id. It starts with the input `{"task": FILE}`, and

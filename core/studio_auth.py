@@ -13,6 +13,7 @@ from typing import Any, cast
 from langgraph_sdk import Auth
 
 from checkrein.compose import composed
+from checkrein.contracts.token import TokenScope
 from checkrein.errors import BusyError, CheckreinError, ConflictError, InputError
 from checkrein.settings import Settings
 from checkrein.studio_people import Person, as_user, of_user, signed_in
@@ -22,7 +23,10 @@ TENANT = "checkrein_tenant"
 """Key of a thread's metadata."""
 
 _LOG = logging.getLogger(__name__)
-_NOT_THEIRS = frozenset({"approver_not_permitted", "requester_excluded", "other_tenant"})
+_NOT_THEIRS = frozenset(
+    {"approver_not_permitted", "requester_excluded", "other_tenant", "token_scope"}
+)
+_SIGN_IN = "Sign in: send `Authorization: Bearer TOKEN` with a token that this server knows."
 
 Filter = dict[str, str]
 
@@ -49,13 +53,18 @@ async def authenticate(authorization: str | None) -> Auth.types.MinimalUserDict:
     except InputError as error:
         # For whoever runs the server; a stranger learns no path.
         _LOG.warning("%s", error)
+        if error.code == "tokens_unset":
+            raise Auth.exceptions.HTTPException(401, _SIGN_IN) from error
         raise Auth.exceptions.HTTPException(
             401, "Nobody can sign in here: the server's tokens cannot be read; its log says why."
         ) from error
-    if person is None:
+    except CheckreinError as error:
+        _LOG.error("%s", error)
         raise Auth.exceptions.HTTPException(
-            401, "Sign in: send `Authorization: Bearer TOKEN` with a token that this server knows."
-        )
+            503, "Nobody can sign in at the moment: the server's log says why."
+        ) from error
+    if person is None:
+        raise Auth.exceptions.HTTPException(401, _SIGN_IN)
     return as_user(person)
 
 
@@ -77,14 +86,14 @@ async def refuse_update(*, ctx: Auth.types.AuthContext, value: Auth.types.Thread
 
 async def create_thread(*, ctx: Auth.types.AuthContext, value: Auth.types.ThreadsCreate) -> Filter:
     """A thread belongs to the tenant of whoever makes it."""
-    return _stamped(cast("dict[str, Any]", value), _person(ctx))
+    return _stamped(cast("dict[str, Any]", value), _person(ctx, TokenScope.RUN))
 
 
 async def read_threads(
     *, ctx: Auth.types.AuthContext, value: Auth.types.ThreadsRead | Auth.types.ThreadsSearch
 ) -> Filter:
     """People see the threads of their tenant."""
-    return {TENANT: _person(ctx).tenant}
+    return {TENANT: _person(ctx, TokenScope.READ).tenant}
 
 
 async def read_assistants(
@@ -93,13 +102,13 @@ async def read_assistants(
     value: Auth.types.AssistantsRead | Auth.types.AssistantsSearch,
 ) -> bool:
     """The graph is the same for everybody who is signed in."""
-    _person(ctx)
+    _person(ctx, TokenScope.READ)
     return True
 
 
 async def create_run(*, ctx: Auth.types.AuthContext, value: Auth.types.RunsCreate) -> Filter:
     """Refuse what leads around the graph; record an answer; let the rest begin."""
-    person = _person(ctx)
+    person = _person(ctx, TokenScope.READ)  # what more it takes depends on what is asked
     asked = cast("dict[str, Any]", value)
     with _as_http():
         await check(asked)
@@ -117,10 +126,12 @@ def _stamped(value: dict[str, Any], person: Person) -> Filter:
     return {TENANT: person.tenant}
 
 
-def _person(ctx: Auth.types.AuthContext) -> Person:
+def _person(ctx: Auth.types.AuthContext, scope: TokenScope) -> Person:
     person = of_user(ctx.user)
     if person is None:
         raise Auth.exceptions.HTTPException(401, "Sign in with a token of this server.")
+    with _as_http():
+        person.require(scope)
     return person
 
 

@@ -1,9 +1,13 @@
-"""Who is signed in: a bearer token, known by its SHA-256 alone, names one person of one tenant."""
+"""Who is signed in: a bearer token, known by its SHA-256 alone, names one person of one tenant.
+
+It is a token of ours, which the database knows, or one of a file that the server's owner wrote.
+"""
 
 import asyncio
 import hashlib
 import hmac
 import json
+import logging
 import os
 import re
 from collections.abc import Mapping
@@ -13,23 +17,49 @@ from typing import Any, cast
 from langgraph_sdk import Auth
 from pydantic import ValidationError
 
+from checkrein.compose import token_store
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.task import Name
+from checkrein.contracts.token import ALL_SCOPES, Scopes, TokenScope, is_token
 from checkrein.errors import InputError
+from checkrein.ports.tokens import REFUSED
+from checkrein.settings import Settings
 
 TOKENS = "CHECKREIN_STUDIO_TOKENS"
-"""Names the file of tokens. Unset, nobody gets in."""
+"""Names the file of tokens. Unset, nobody gets in but by a token of ours."""
 
 MAX_BYTES = 1024 * 1024
 """The largest file of tokens that is read: 1 MiB."""
 
 
 class Person(Frozen):
-    """A signed-in person."""
+    """A signed-in person, and what their token is good for; one of a file for all, by default."""
 
     person: Name
     tenant: Name
+    scopes: Scopes = ALL_SCOPES
 
+    def may(self, scope: TokenScope) -> bool:
+        """Whether their token is good for this. Who may begin or answer may also look."""
+        looks = scope is TokenScope.READ and {TokenScope.RUN, TokenScope.APPROVE} & self.scopes
+        return scope in self.scopes or bool(looks)
+
+    def require(self, scope: TokenScope) -> None:
+        """Refuse what their token is not good for.
+
+        Raises:
+            InputError: token_scope.
+        """
+        if not self.may(scope):
+            raise InputError(
+                f"The token of {self.person} is good for {', '.join(sorted(self.scopes))}, not for "
+                f"{scope}. Sign in with one that is.",
+                op="studio.scope",
+                code="token_scope",
+            )
+
+
+_LOG = logging.getLogger(__name__)
 
 _SHA256 = re.compile(r"^[0-9a-f]{64}$")
 
@@ -94,24 +124,42 @@ async def signed_in(
 ) -> Person | None:
     """The person behind an Authorization header; None for nobody.
 
-    The file is read anew each time, so that a token taken out of it is worth nothing at once.
+    File and database are asked anew each time, so that a token taken back is worth nothing at once.
 
     Raises:
-        InputError: the file of tokens is not named, or cannot be used.
+        InputError: it is no token of ours, and the file of others is not named (code
+            tokens_unset), or cannot be used.
+        StoreError: the database cannot be asked.
     """
+    scheme, _, given = (authorization or "").partition(" ")
+    token = given.strip() if scheme.lower() == "bearer" else ""
+    if is_token(token):
+        return await _by_token(token, environ)
     named = environ.get(TOKENS)
     if not named:
         raise InputError(
-            f"Nobody can sign in: {TOKENS} names no file of tokens. Set it and start the server "
-            "again.",
+            f"Nobody can sign in so: it is no token of Checkrein's own (`checkrein token issue` "
+            f"makes one), and {TOKENS} names no file of others.",
             op="studio.tokens",
             code="tokens_unset",
         )
     people = await asyncio.to_thread(read_people, Path(named))
-    scheme, _, token = (authorization or "").partition(" ")
-    if scheme.lower() != "bearer" or not token.strip():
-        return None
-    return find(people, token.strip())
+    return find(people, token) if token else None
+
+
+async def _by_token(token: str, environ: Mapping[str, str]) -> Person | None:
+    """The owner of a token of ours. Why one is refused is logged; a stranger is not told."""
+    # Where things lie depends on the working folder, and asking for that blocks.
+    settings = await asyncio.to_thread(Settings.from_env, environ)
+    async with token_store(settings) as tokens:
+        try:
+            known = await tokens.use(token, None)
+        except InputError as error:
+            if error.code not in REFUSED:
+                raise
+            _LOG.warning("%s", error)
+            return None
+    return Person(person=known.person, tenant=known.tenant, scopes=known.scopes)
 
 
 def as_user(person: Person) -> Auth.types.MinimalUserDict:
@@ -120,7 +168,7 @@ def as_user(person: Person) -> Auth.types.MinimalUserDict:
         "identity": person.person,
         "display_name": person.person,
         "is_authenticated": True,
-        "permissions": [],
+        "permissions": sorted(person.scopes),
         "tenant": person.tenant,
     }
     return user  # type: ignore[return-value] # the tenant is ours
@@ -131,4 +179,7 @@ def of_user(user: Auth.types.BaseUser | None) -> Person | None:
     tenant = getattr(user, "tenant", None)
     if user is None or not user.is_authenticated or not isinstance(tenant, str):
         return None
-    return Person(person=user.identity, tenant=tenant)
+    scopes = ALL_SCOPES & {str(scope) for scope in user.permissions}
+    if not scopes:
+        return None
+    return Person(person=user.identity, tenant=tenant, scopes=frozenset(scopes))

@@ -12,6 +12,7 @@ from langgraph_sdk.errors import NotFoundError
 
 from checkrein.compose import Parts
 from checkrein.contracts.approval import ApprovalStatus, Approver
+from checkrein.contracts.token import TokenScope
 from checkrein.errors import ConflictError, InputError
 from checkrein.graph.approvals import answer_approval
 from checkrein.nodes.waiting import waiting_for
@@ -120,6 +121,7 @@ async def allow(parts: Parts, value: dict[str, Any], person: Person) -> None:
         interrupt_id = await _answer(parts, position, thread, resume, person)
         kwargs |= {"command": {"resume": {interrupt_id: DOORBELL}}, "input": None}
     else:
+        person.require(TokenScope.RUN)
         kwargs["input"] = _input(position, thread, kwargs.get("input"))
 
 
@@ -159,8 +161,10 @@ async def _answer(
     if said is None:
         raise InputError("`command.resume` holds no answer.", op=_OP, code="unusable_answer")
     if shown.get("kind") == "approval":
+        person.require(TokenScope.APPROVE)
         await _decide(parts, position, str(shown["approval_id"]), said, person)
     elif (waiting := waiting_for(position)) is not None and "answer" in waiting.answers:
+        person.require(TokenScope.RUN)
         await parts.front_door.answer(position.attempt.attempt_id, text(said), by=person.person)
     elif waiting is not None and "approve" in waiting.answers:
         _conflict("What is shown is out of date. Start a run with the input {}.", "out_of_date")

@@ -42,6 +42,10 @@ ask contains {"reason_code": "production", "roles": ["operator"]} if {
 	input.action.environment == "production"
 }
 
+ask contains {"reason_code": "spread", "scopes": ["once", "task", "class"]} if {
+	input.action.environment == "test"
+}
+
 limit contains {"max_bytes": 1024} if input.provenance.untrusted == true
 
 limit contains {"hosts": ["good.com", "evil.com"]} if count(input.action.facts.urls) > 1

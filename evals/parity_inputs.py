@@ -9,6 +9,7 @@ from checkrein.contracts.action import AddressClass, SideEffect
 from checkrein.contracts.context import Trust
 from checkrein.contracts.decision import DecisionInput
 from checkrein.contracts.task import Risk
+from checkrein.evals.parity_permissions import bounded_args, permissions
 from checkrein.evals.parity_plausible import plausible
 
 CAPABILITIES = (
@@ -55,10 +56,12 @@ class Generator:
         if self._chance(0.5):
             made = plausible(self._random, number)
             made["action"]["args"] = self._args()
+            made["permissions"] = permissions(self._random, made["action"])
             return DecisionInput.model_validate(made)
         capability = self._one(CAPABILITIES)
         granted = self._random.sample(CAPABILITIES, self._random.randrange(len(CAPABILITIES)))
         reads = capability in {"workspace.read", "workspace.list"}
+        action = self._action(capability, reads=reads and self._chance(0.9))
         return DecisionInput.model_validate(
             {
                 "phase": self._one(("propose", "dispatch")),
@@ -84,7 +87,7 @@ class Generator:
                     "runtime": "r",
                     "roles": self._list(lambda: self._one(("approver", "banned", "é")), 2),
                 },
-                "action": self._action(capability, reads=reads and self._chance(0.9)),
+                "action": action,
                 "provenance": {
                     "lowest_trust": self._one(tuple(Trust)),
                     "untrusted": self._chance(0.3),
@@ -96,6 +99,7 @@ class Generator:
                     if self._chance(0.9)
                 },
                 "approvals": self._list(self._approval, 1),
+                "permissions": permissions(self._random, action),
                 "revocations": self._list(lambda: self._grant(capability), 2),
                 "grants": self._list(lambda: self._grant(capability), 2),
                 "now_ms": self._one((0, 1, 1_764_500_000_000, 2**53 - 1)),
@@ -136,6 +140,8 @@ class Generator:
                 for name in ("allow", "ask", "deny", "limit")
                 if self._chance(0.1 if name == "deny" else 0.6)
             }
+        if self._chance(0.4):
+            return bounded_args(self._random)
         args = {self._one(_TEXTS): self._json(3) for _ in range(self._random.randrange(4))}
         if self._chance(0.01):
             args["x"] = self._one(("\ud800", "a\0b", 2**53, float("inf")))
@@ -182,6 +188,11 @@ class Generator:
                 (29, 2_592_001, "60", 60.0) if odd else (30, 60, 86_400, 2_592_000)
             ),
             "separation_of_duty": self._one((1, None) if odd else (True, False)),
+            "scopes": self._one(
+                ([], ["ever"], "once", [1])
+                if odd
+                else (["once"], ["task", "class"], ["once", "task", "class"], ["class", "class"])
+            ),
         }
         return {name: value for name, value in terms.items() if self._chance(0.25)}
 

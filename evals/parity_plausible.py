@@ -18,6 +18,8 @@ LIBRARY_DATA: dict[str, Any] = {
                 "shell.run",
                 "web.fetch",
                 "db.rows",
+                "plan.submit",
+                "result.submit",
             ]
         },
         "budgets": {"tool_calls_kept": 3, "most_denials": 10},
@@ -54,8 +56,10 @@ LIBRARY_DATA: dict[str, Any] = {
         },
         "stages": {
             "capabilities": {
-                "plan": ["workspace.read"],
+                "plan": ["workspace.read", "plan.submit"],
                 "execute": [
+                    "plan.submit",
+                    "result.submit",
                     "workspace.read",
                     "workspace.write_file",
                     "workspace.run_command",
@@ -83,6 +87,8 @@ _PATH = {
 _WORK: tuple[tuple[str, str, tuple[dict[str, Any], ...]], ...] = (
     ("workspace.read", "READ", ({"paths": [_PATH]},)),
     ("workspace.write_file", "REVERSIBLE", ({"paths": [_PATH]},)),
+    ("plan.submit", "READ", ({"bytes": 9},)),
+    ("result.submit", "READ", ({"bytes": 9},)),
     ("workspace.run_command", "IRREVERSIBLE", ({"paths": [_PATH], "argv": ["ls"]},)),
     ("shell.run", "REVERSIBLE", ({"argv": ["ls"]}, {"argv": ["make", "x"]}, {"argv": ["rm"]})),
     ("web.fetch", "READ", ({"urls": [_URL]},)),
@@ -141,6 +147,7 @@ def plausible(chance: random.Random, number: int) -> dict[str, Any]:
             "contract_version": "sha256:00",
             "capabilities": [capability],
             "requested_by": "ada",
+            "plan_mode": capability == "plan.submit",
         },
         "attempt": {"attempt_id": "a", "number": 1, "turn": 1},
         "actor": {"user": "ada", "agent": "m", "runtime": "r", "roles": ["operator"]},

@@ -1,13 +1,22 @@
 """Answering an approval request: who may, and when. What a yes permits is checked at the send."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from checkrein.contracts.approval import ApprovalRequest, ApprovalStatus, Approver, Said
+from checkrein.contracts.approval import (
+    ApprovalGrant,
+    ApprovalRequest,
+    ApprovalStatus,
+    Approver,
+    Said,
+)
 from checkrein.contracts.event import ApprovalDecided
+from checkrein.contracts.folding import unfolded
+from checkrein.contracts.permission import Bound, Reach, Scope
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import ConflictError, InputError
+from checkrein.nodes.approvers import ANONYMOUS, asserted_is_enough
 from checkrein.nodes.arguments import usable_arguments
-from checkrein.nodes.consent import ANONYMOUS, asserted_is_enough
 from checkrein.ports.event_store import EventStore
 from checkrein.ports.records import Records
 
@@ -35,14 +44,7 @@ async def answer_approval(
             f"There is no approval {approval_id} for {who.tenant}.", op=_OP, code="other_tenant"
         )
     if request.status is not ApprovalStatus.PENDING:
-        by = f" by {', '.join(grant.approver for grant in grants)}" if grants else ""
-        raise ConflictError(
-            f"Approval {approval_id} is {request.status}{by}; only a PENDING one can be answered. "
-            f"`checkrein approvals` lists those.",
-            op=_OP,
-            code="approval_not_open",
-            context={"status": str(request.status)},
-        )
+        raise _not_open(request, grants)
     role = _role(contract, request, who)
     args = None if said.args is None else _other_arguments(request, said.args)
     decided = ApprovalDecided(
@@ -54,9 +56,62 @@ async def answer_approval(
         authenticated=who.authenticated,
         reason=said.reason,
         args=args,
+        reach=_reach(request, said),
     )
-    await events.append(request.attempt_id, [decided], fence=None)
+    try:
+        await events.append(request.attempt_id, [decided], fence=None)
+    except ConflictError as error:
+        request, grants = await records.approval(approval_id)
+        if request.status is ApprovalStatus.PENDING:
+            raise
+        raise _not_open(request, grants) from error  # somebody was faster
     return (await records.approval(approval_id))[0]
+
+
+def _not_open(request: ApprovalRequest, grants: Sequence[ApprovalGrant]) -> ConflictError:
+    by = f" by {', '.join(grant.approver for grant in grants)}" if grants else ""
+    return ConflictError(
+        f"Approval {request.approval_id} is {request.status}{by}; only a PENDING one can be "
+        "answered. `checkrein approvals` lists those.",
+        op=_OP,
+        code="approval_not_open",
+        context={"status": str(request.status)},
+    )
+
+
+def _reach(request: ApprovalRequest, said: Said) -> Reach | None:
+    """How far a yes reaches, within what the policy offers; None for this action alone."""
+    scope = said.reach.scope
+    if scope is Scope.ONCE:
+        return None
+    if scope not in request.terms.scopes:
+        raise _refused(
+            f"The policy offers no yes for {scope} here, only for "
+            f"{', '.join(request.terms.scopes)}."
+        )
+    if request.terms.quorum > 1:
+        raise _refused("Where several people must agree, each action is decided on its own.")
+    for name, bound in said.reach.bounds.items():
+        if name not in request.args:
+            raise _refused(
+                f"There is no argument {name} to bound; there are {', '.join(request.args)}."
+            )
+        value = request.args[name]
+        if bound.below is None and not _inside(bound, value):
+            raise _refused(f"The bound of {name} leaves out the value that you approve.")
+    return said.reach
+
+
+def _inside(bound: Bound, value: Any) -> bool:
+    if bound.one_of is not None:
+        return any(type(one) is type(value) and one == value for one in bound.one_of)
+    assert bound.at_least is not None and bound.at_most is not None, "the contract of a range"
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and bound.at_least <= value <= bound.at_most
+
+
+def _refused(problem: str) -> InputError:
+    return InputError(problem, op=_OP, code="unusable_scope")
 
 
 def _role(contract: TaskContract, request: ApprovalRequest, who: Approver) -> str:
@@ -105,8 +160,11 @@ def _anonymous(contract: TaskContract, request: ApprovalRequest) -> str:
 
 
 def _other_arguments(request: ApprovalRequest, args: dict[str, Any]) -> dict[str, Any]:
-    """What a person put in place of the model's arguments, as the capability wants it."""
-    usable, fault = usable_arguments(args, request.args_schema)
+    """What a person put in place of the model's arguments, as the capability wants it.
+
+    What they were only shown folded or masked, and left as it was, is put back.
+    """
+    usable, fault = usable_arguments(unfolded(args, request.args), request.args_schema)
     if fault is not None:
         raise InputError(
             f"{request.capability} cannot be called so. {fault.advice}",

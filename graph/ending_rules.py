@@ -53,6 +53,8 @@ def _unmet(facts: Facts, result: VerificationResult) -> Iterator[str]:
             yield f"the verification did not run {shlex.join(check.command.argv)}"
     if contract.protected and not any(check.kind == "unchanged" for check in result.checks):
         yield "the verification did not look at the protected paths"
+    if contract.approvals.result and not any(c.kind == "accepted" for c in result.checks):
+        yield "no person accepted the result, and the contract wants that"
     if any(check.status is not CheckStatus.PASS for check in result.checks):
         yield "a check of the accepted verification did not pass"
 

@@ -31,7 +31,9 @@ _ApprovalStep = (
     | e.ApprovalGranted
     | e.ApprovalStale
 )
-_ActionStep = e.ActionProposed | e.PolicyDecided | e.Observed | e.ActionDeduplicated
+_ActionStep = (
+    e.ActionProposed | e.PolicyDecided | e.PermissionUsed | e.Observed | e.ActionDeduplicated
+)
 _Answered = e.EffectCommitted | e.EffectRefused | e.EffectUnknown | e.EffectReconciled
 _Between = e.EffectRetried | e.EffectPending | e.EffectVerified
 _AttemptStep = e.Suspended | e.RunResumed | e.CancelRequested
@@ -145,6 +147,9 @@ class Rebuilt:
             self._judge(p)
         elif isinstance(p, _AttemptStep):
             self._move(p)
+        elif isinstance(p, e.PlanAccepted | e.ResultAccepted):
+            if not self.granted.get(p.action_id):
+                self._fault(f"what {p.action_id} hands in is accepted and nobody approved it")
         elif isinstance(p, e.CheckpointSaved | e.UserAnswered):
             self.safe_points += 1
 
@@ -169,6 +174,9 @@ class Rebuilt:
         elif isinstance(p, e.PolicyDecided):
             self.decisions.setdefault(p.action_id, []).append(p)
             self._step_action(p.action_id, _DECIDED.get(p.decision.decision, "denied"))
+        elif isinstance(p, e.PermissionUsed):
+            self._step_action(p.action_id, "granted")
+            self.granted.setdefault(p.action_id, []).append(p.permission_id)
         elif isinstance(p, e.ActionDeduplicated):
             self._step_action(p.action_id, "deduplicated")
         else:

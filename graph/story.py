@@ -201,6 +201,12 @@ _TELLERS: dict[type[Any], Callable[[Any], Told]] = {
     e.RunResumed: _resumed,
     e.ApprovalGranted: lambda p: ("harness", "the approval still fits what would happen; spent"),
     e.ApprovalStale: _stale,
+    e.PlanAccepted: lambda p: ("harness", "the plan is accepted: the work may begin"),
+    e.ResultAccepted: lambda p: ("harness", "the result is accepted, as it is now"),
+    e.PermissionUsed: lambda p: (
+        "harness",
+        f"lies within what was approved for more than one action ({p.permission_id})",
+    ),
     e.ApprovalEscalated: lambda p: (
         "harness",
         f"nobody has answered {p.approval_id} yet: {plain(p.role, 40)} may now, too",

@@ -17,7 +17,7 @@ from checkrein.errors import InputError
 from checkrein.graph.ending_rules import Facts, Problem, contract_of, ending, verified
 from checkrein.graph.facts import Fault, read_facts
 from checkrein.graph.rebuilt import Rebuilt
-from checkrein.nodes.consent import ANONYMOUS, asserted_is_enough
+from checkrein.nodes.approvers import ANONYMOUS, asserted_is_enough
 
 _OUTCOME = e.EffectCommitted | e.EffectRefused | e.EffectUnknown | e.EffectReconciled
 
@@ -158,6 +158,14 @@ def _grants(facts: Facts) -> Iterator[Problem]:
                 request.action_id,
             ):
                 yield fact.seq, f"{p.approval_id} is spent on something else than was approved"
+            granted.add((p.action_id, p.operation_hash))
+        elif isinstance(p, e.PermissionUsed):
+            # Given perhaps in an earlier attempt; then the policy's own word is what stands here.
+            decided = last.get(p.action_id)
+            if decided is None or decided.decision.covered_by != p.permission_id:
+                yield fact.seq, f"{p.permission_id} is used where the policy does not name it"
+            elif p.permission_id in asked and p.permission_id not in approved:
+                yield fact.seq, f"{p.permission_id} is used and nobody approved it"
             granted.add((p.action_id, p.operation_hash))
         elif isinstance(p, e.EffectExecuting) and p.action_id in last:
             needed = last[p.action_id].decision.decision is Verdict.REQUIRE_APPROVAL

@@ -2,6 +2,7 @@
 
 from checkrein.contracts.action import Action, ActionStatus
 from checkrein.contracts.approval import Answer, ApprovalGrant, ApprovalRequest, ApprovalStatus
+from checkrein.contracts.decision import PolicyDecision
 from checkrein.contracts.event import ApprovalExpired, Payload
 from checkrein.contracts.proposal import ToolProposal
 from checkrein.errors import CapabilityError
@@ -40,6 +41,8 @@ async def _following(
     answered = approval is None or approval.status in SPENT
     if action.status is not ActionStatus.WAITING_APPROVAL or not answered:
         return [], ()
+    if approval is None and _still_covered(position, state.decision):
+        return [], ()
     asked = await request(
         run,
         action,
@@ -49,6 +52,11 @@ async def _following(
         follows=approval,
     )
     return [asked], ()
+
+
+def _still_covered(position: Position, decision: PolicyDecision) -> bool:
+    """Whether the yes that stands in for an approval is there still; the send will use it."""
+    return any(p.permission_id == decision.covered_by for p in position.permissions)
 
 
 def _expired(state: ActionState, approval: ApprovalRequest) -> list[Payload]:

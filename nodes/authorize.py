@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from checkrein.contracts.action import Action, SideEffect, operation_hash
-from checkrein.contracts.approval import Answer, ApprovalStatus
+from checkrein.contracts.approval import Answer, ApprovalStatus, Level
 from checkrein.contracts.context import TRUST_ORDER, Trust
 from checkrein.contracts.decision import (
     ActionFacts,
@@ -13,6 +13,7 @@ from checkrein.contracts.decision import (
     ApprovalTerms,
     AttemptFacts,
     DecisionInput,
+    PermissionFacts,
     PolicyDecision,
     ProvenanceFacts,
     Reserved,
@@ -22,6 +23,7 @@ from checkrein.contracts.decision import (
 from checkrein.contracts.event import PolicyDecided
 from checkrein.contracts.secrets import secret_hits
 from checkrein.contracts.task import TaskContract
+from checkrein.nodes.approvers import still_may
 from checkrein.nodes.limits import unavailable
 from checkrein.nodes.run import Run
 from checkrein.ports.capability import Description
@@ -60,6 +62,8 @@ async def authorize(
     decision = await run.ports.policy.decide(document)
     await _told(run)
     decision = _tightened(run, position, action, decision, repeats)
+    if decision.covered_by and not _covered(run, position, action, decision, repeats):
+        decision = decision.model_copy(update={"covered_by": None})
     bound = operation_hash(action, decision.constraints)
     return Ruling(
         decision=decision,
@@ -103,7 +107,7 @@ def _document(
             capabilities=contract.capabilities,
             requested_by=contract.requested_by,
             stage=contract.stage,
-            plan_mode=contract.plan_mode,
+            plan_mode=position.planning(contract),
         ),
         attempt=AttemptFacts(
             attempt_id=attempt.attempt_id,
@@ -121,6 +125,11 @@ def _document(
         ),
         budget={str(name): line.left for name, line in position.budgets.items()},
         approvals=_held(state),
+        permissions=[
+            PermissionFacts.model_validate(permission, from_attributes=True)
+            for permission in position.permissions
+            if permission.capability == action.type
+        ],
         revocations=position.revocations,
         grants=position.grants,
         now_ms=run.ports.clock.now_ns() // 1_000_000,
@@ -185,21 +194,48 @@ def _tightened(
     if taken_back is not None:
         return _denied(decision, Reserved.REVOKED, f"{taken_back} was revoked")
     spec = run.ports.capabilities[action.capability].spec
+    if position.planning(run.contract) and action.side_effect_class is not SideEffect.READ:
+        why = "the task is in plan mode, and no person has accepted a plan yet"
+        return _denied(decision, "plan_mode", why)
     missing = unavailable(spec, decision.constraints)
     if missing:
         why = f"{spec.name} cannot enforce {', '.join(missing)}"
         return _denied(decision, Reserved.CONSTRAINT_UNAVAILABLE, why)
-    if repeats and decision.decision is not Verdict.REQUIRE_APPROVAL:
+    if decision.decision is Verdict.REQUIRE_APPROVAL:
+        return decision
+    if repeats:
         # An equal effect of this task exists already: asked, never silently allowed.
-        return decision.model_copy(
-            update={
-                "decision": Verdict.REQUIRE_APPROVAL,
-                "reason_code": "repeats_effect",
-                "reasons": ["repeats_effect"],
-                "approval": ApprovalTerms(roles=["approver"]),
-            }
-        )
-    return decision
+        return _asked(decision, "repeats_effect")
+    return decision if spec.level is Level.ACTION else _asked(decision, "person_decides")
+
+
+def _covered(
+    run: Run, position: Position, action: Action, decision: PolicyDecision, repeats: bool
+) -> bool:
+    """Whether the permission that the policy names holds here: by whom, until when, under what.
+
+    The policy judges whether the arguments lie within it. Whose word it is, and whether that still
+    counts, is judged as for any other yes.
+    """
+    named = next((p for p in position.permissions if p.permission_id == decision.covered_by), None)
+    terms = decision.approval
+    if named is None or terms is None or repeats or terms.quorum > 1:
+        return False
+    if run.ports.capabilities[action.capability].spec.level is not Level.ACTION:
+        return False  # a plan and a result are accepted one by one
+    if f"grant:{named.permission_id}" in position.revocations:
+        return False
+    if named.constraints != decision.constraints or named.scope not in terms.scopes:
+        return False
+    separate = terms.separation_of_duty or run.contract.approvals.separation_of_duty
+    return still_may(
+        run.contract,
+        position,
+        named.given_by,
+        authenticated=named.authenticated,
+        roles=terms.roles,
+        apart=frozenset({run.contract.requested_by, action.edited_by or ""} if separate else ()),
+    )
 
 
 def _revoked(run: Run, position: Position, action: Action) -> str | None:
@@ -220,14 +256,26 @@ def _revoked(run: Run, position: Position, action: Action) -> str | None:
     return next((subject for subject in subjects if subject in position.revocations), None)
 
 
-def _denied(decision: PolicyDecision, code: Reserved, why: str) -> PolicyDecision:
+def _asked(decision: PolicyDecision, code: str) -> PolicyDecision:
+    return decision.model_copy(
+        update={
+            "decision": Verdict.REQUIRE_APPROVAL,
+            "reason_code": code,
+            "reasons": [code],
+            "approval": ApprovalTerms(roles=["approver"]),
+        }
+    )
+
+
+def _denied(decision: PolicyDecision, code: str, why: str) -> PolicyDecision:
     return decision.model_copy(
         update={
             "decision": Verdict.DENY,
-            "reason_code": code.value,
-            "reasons": [code.value],
+            "reason_code": str(code),
+            "reasons": [str(code)],
             "constraints": {},
             "approval": None,
+            "covered_by": None,
             "message": why,
         }
     )

@@ -1,5 +1,6 @@
 """compile_context: the top of every turn. Reads the world, changes nothing outside."""
 
+from checkrein.contracts.action import SideEffect
 from checkrein.contracts.budget import Budget
 from checkrein.contracts.codec import canonical, digest
 from checkrein.contracts.context import (
@@ -15,6 +16,7 @@ from checkrein.nodes.cancel import cancel
 from checkrein.nodes.messages import ShownTurn, shown_turn
 from checkrein.nodes.run import Run, Step
 from checkrein.nodes.waiting import undecided, waiting_for
+from checkrein.ports.capability import PLAN, CapabilitySpec
 from checkrein.ports.records import Position
 
 HISTORY_TURNS = 40
@@ -61,18 +63,26 @@ async def _let_go(run: Run, turn: int) -> Step:
     return Step("drained", turn)
 
 
+def _offered(run: Run, position: Position) -> list[CapabilitySpec]:
+    """What the model is shown of what the task grants: while it plans, only what changes nothing.
+
+    That spares it denials, and protects nothing: the gate judges whatever is called.
+    """
+    planning = position.planning(run.contract)
+    named = (run.ports.capabilities.get(name) for name in run.contract.capabilities)
+    specs = [capability.spec for capability in named if capability is not None]
+    if planning:
+        return [spec for spec in specs if spec.side_effect is SideEffect.READ]
+    return [spec for spec in specs if spec.name != PLAN]
+
+
 async def compiled(run: Run, position: Position) -> CompiledContext:
     """Make the context of the coming turn. Deterministic: the same position, the same bytes."""
     newest = position.turn
     number = 1 if newest is None else newest.turn + (newest.status == "CLOSED")
     history = await _history(run, number)
     head = messages.opening(run.contract, position, number)
-    granted = [
-        run.ports.capabilities[name].spec
-        for name in run.contract.capabilities
-        if name in run.ports.capabilities
-    ]
-    tools = [messages.tool(spec) for spec in granted] + [messages.ASK_TOOL]
+    tools = [messages.tool(spec) for spec in _offered(run, position)] + [messages.ASK_TOOL]
     sources = [
         Source(type="rules", id="platform", tokens=messages.tokens(head[0]), trust=Trust.PLATFORM),
         Source(type="goal", id="contract", tokens=messages.tokens(head[1]), trust=Trust.USER),

@@ -55,7 +55,11 @@ async def completion_gate(run: Run) -> Step:
             VerificationStarted(turn=turn.turn, state_digest=sealed),
         )
         await run.reach("in_verifier")
-        checks = [*await _judged(run, sealed), *await not_shown(run)]
+        checks = [
+            *await _judged(run, sealed),
+            *await not_shown(run),
+            *_acceptance(run, position, sealed),
+        ]
         if await run.ports.workspace.digest() != sealed:
             checks.append(_moved())
     except EnvironmentFault as error:
@@ -149,6 +153,24 @@ def _result(run: Run, sealed: str, checks: list[CheckResult]) -> VerificationRes
         repairable=bool(bad) and all(check.status is CheckStatus.FAIL for check in bad),
         gaps=[f"{check.name}: {check.gap}" for check in bad],
     )
+
+
+def _acceptance(run: Run, position: Position, sealed: str) -> list[CheckResult]:
+    """Whether a person accepted this very state, where the contract wants that."""
+    if not run.contract.approvals.result:
+        return []
+    accepted = position.result_accepted == sealed
+    late = "it was changed after a person accepted it" if position.result_accepted else None
+    return [
+        CheckResult(
+            kind="accepted",
+            name="a person accepted the result",
+            status=CheckStatus.PASS if accepted else CheckStatus.FAIL,
+            gap=""
+            if accepted
+            else f"{late or 'no person has accepted it'}; hand it in by result_submit",
+        )
+    ]
 
 
 def _moved() -> CheckResult:

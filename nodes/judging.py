@@ -68,7 +68,7 @@ async def judge(run: Run, position: Position, proposal: ToolProposal, origin: Or
     result: Observed | None = None
     if ruling.decision.denies:
         result = observations.denied(action, ruling.decision)
-    elif ruling.decision.decision is Verdict.REQUIRE_APPROVAL:
+    elif ruling.decision.decision is Verdict.REQUIRE_APPROVAL and not ruling.decision.covered_by:
         asked = await request(
             run, action, ruling.decision, ruling.operation_hash, purpose=origin.purpose
         )

@@ -48,6 +48,15 @@ def opening(contract: TaskContract, position: Position, turn: int) -> list[Messa
     lines += [f"Constraint: {item}" for item in contract.constraints if isinstance(item, str)]
     if contract.protected:
         lines.append(f"These paths must stay unchanged: {', '.join(contract.protected)}")
+    if position.planning(contract):
+        lines.append(
+            "Plan mode: look around and hand in a plan by plan_submit. Nothing may change before "
+            "a person has accepted it."
+        )
+    if contract.approvals.result:
+        lines.append(
+            "When all is done hand in the result by result_submit: a person must accept it."
+        )
     for check in contract.success:
         if isinstance(check, CommandCheck):
             lines.append(f"Accepted when this exits 0: {' '.join(check.command.argv)}")

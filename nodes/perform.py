@@ -15,6 +15,9 @@ from checkrein.contracts.event import (
     BudgetReserved,
     BudgetSettled,
     Payload,
+    PermissionUsed,
+    PlanAccepted,
+    ResultAccepted,
     RetryScheduled,
 )
 from checkrein.contracts.observation import ObservationStatus
@@ -25,7 +28,14 @@ from checkrein.nodes.calling import Failed, called
 from checkrein.nodes.consent import lacking
 from checkrein.nodes.limits import REDACT, for_capability, redacted, time_limit_s
 from checkrein.nodes.run import Run
-from checkrein.ports.capability import Capability, Description, ReadResult
+from checkrein.ports.capability import (
+    PLAN,
+    RESULT,
+    Capability,
+    CapabilitySpec,
+    Description,
+    ReadResult,
+)
 from checkrein.ports.records import ActionState, Position
 
 
@@ -52,8 +62,24 @@ async def checked(
         result = [] if resent else [observations.denied(state.action, ruling.decision)]
         await run.record(ruling.event, *result, blobs=(ruling.input_text,))
         return ruling, None
+    spec = run.ports.capabilities[state.action.capability].spec
+    if spec.type != state.action.type:
+        # Judged, shown and approved was another contract under the same name.
+        result = [] if resent else [observations.failed(state.action, _another_contract(spec))]
+        await run.record(ruling.event, *result, blobs=(ruling.input_text,))
+        return ruling, None
     if ruling.decision.decision is not Verdict.REQUIRE_APPROVAL:
         return ruling, [ruling.event]
+    permission = ruling.decision.covered_by
+    if resent and state.permission is not None:
+        return ruling, [ruling.event]
+    if state.approval is None and permission is not None:
+        used = PermissionUsed(
+            permission_id=permission,
+            action_id=state.action.action_id,
+            operation_hash=ruling.operation_hash,
+        )
+        return ruling, [ruling.event, used]
     request = state.approval
     spendable = ApprovalStatus.USED if resent else ApprovalStatus.GRANTED
     if request is None or request.status is not spendable:
@@ -61,14 +87,14 @@ async def checked(
         return ruling, None
     if resent:
         return ruling, [ruling.event]
-    why = lacking(run, position, state, ruling, version)
-    if why is not None:
+    lack = lacking(run, position, state, ruling, version)
+    if lack is not None:
         stale = ApprovalStale(
             approval_id=request.approval_id,
             action_id=state.action.action_id,
             approved_version=request.resource_version,
             found_version=version,
-            why=why,
+            why=lack.why,
         )
         await run.record(ruling.event, stale, blobs=(ruling.input_text,))
         return ruling, None
@@ -79,6 +105,16 @@ async def checked(
         resource_version=version,
     )
     return ruling, [ruling.event, granted]
+
+
+def _another_contract(spec: CapabilitySpec) -> CapabilityError:
+    return CapabilityError(
+        f"{spec.name} is {spec.type} now. Nothing was sent.",
+        op="perform.checked",
+        code="contract_changed",
+        advice=f"The tool has changed since (it is {spec.type} now), so nothing was sent. Look at "
+        "its description and call it again.",
+    )
 
 
 async def _read(
@@ -119,6 +155,15 @@ async def _read(
     raise AssertionError("a policy has at least one try")
 
 
+def _accepted(capability: Capability, action: Action, version: str) -> list[Payload]:
+    """What a person's yes to a plan or a result means beyond its own action."""
+    if capability.spec.name == PLAN:
+        return [PlanAccepted(action_id=action.action_id, plan=action.args_hash)]
+    if capability.spec.name == RESULT:
+        return [ResultAccepted(action_id=action.action_id, state_digest=version)]
+    return []
+
+
 async def out_of_calls(run: Run, position: Position) -> str:
     """Record that one more tool call does not fit, and suspend."""
     line = position.budgets[Budget.TOOL_CALLS]
@@ -146,6 +191,7 @@ async def perform_read(run: Run, position: Position, state: ActionState) -> str:
     except CapabilityError as error:
         result = observations.failed(action, error, capability.spec.trust)
     else:
+        events += _accepted(capability, action, description.resource_version)
         limits = ruling.decision.constraints
         # A whole original would hold what is hidden in the part that is shown.
         original = None if limits.get(REDACT) else found.original

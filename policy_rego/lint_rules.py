@@ -17,7 +17,7 @@ SETS = ("allow", "ask", "deny", "limit")
 RULES: Path = ("checkrein", "rules")
 LIBRARY: Path = ("checkrein", "lib")
 
-_ASK_KEYS = {"reason_code", "roles", "quorum", "expires_in_s", "separation_of_duty"}
+_ASK_KEYS = {"reason_code", "roles", "quorum", "expires_in_s", "separation_of_duty", "scopes"}
 _WHERE = (
     "Rules belong in packages checkrein.rules.<name>, functions for several of them in "
     "checkrein.lib.<name>."
@@ -166,7 +166,7 @@ def _wrong_keys(name: str, keys: set[str]) -> str:
 
 def _malformed(module: Module, rule: Rule, why: str) -> Finding:
     keys = "exactly one constraint" if rule.name == "limit" else "reason_code"
-    more = ", and may have roles, quorum, expires_in_s, separation_of_duty"
+    more = ", and may have roles, quorum, expires_in_s, separation_of_duty, scopes"
     return module.finding(
         rule.span,
         "malformed_member",

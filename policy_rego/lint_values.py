@@ -2,6 +2,7 @@
 entrypoint would refuse, reason codes that say two things, tests that test nothing."""
 
 import difflib
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ _TERMS = {
     "quorum": "Ask for 1 to 5 people.",
     "expires_in_s": "Give 30 to 2592000 seconds (30 days).",
     "separation_of_duty": "Write true or false.",
+    "scopes": "A yes may be offered for once, task and class.",
 }
 _LIMITS = (
     "A list needs an item, a number must not be negative (timeout_ms: 1 to 600000), and a switch "
@@ -95,9 +97,10 @@ def _member(module: Module, rule: Rule) -> Iterator[Finding]:
             continue
         try:
             if rule.name == "ask":
-                ApprovalTerms.model_validate({"roles": ["approver"], field: given}, strict=True)
+                terms = json.dumps({"roles": ["approver"], field: given})
+                ApprovalTerms.model_validate_json(terms, strict=True)
             else:
-                Constraints.model_validate({field: given}, strict=True)
+                Constraints.model_validate_json(json.dumps({field: given}), strict=True)
             fault = "" if given is not None and given != [""] else "it is empty"
         except ValidationError as error:
             fault = str(error.errors(include_url=False)[0]["msg"]).lower()

@@ -108,6 +108,7 @@ def stamped(
         constraints=answer.constraints.named(),
         approval=answer.approval,
         obligations=answer.obligations,
+        covered_by=answer.covered_by,
         policy_version=policy_version,
         engine=engine,
         input_ref=input_ref,

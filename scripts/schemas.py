@@ -1,4 +1,4 @@
-"""Write docs/schemas: one JSON Schema for the task file and for each noun that is stored."""
+"""Write docs/schemas: a JSON Schema for each file that people write and each noun stored."""
 
 import argparse
 import json
@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
+from checkrein.adapters.deliverer_spec import DeliverersFile
 from checkrein.contracts.action import Action
 from checkrein.contracts.approval import ApprovalGrant, ApprovalRequest
 from checkrein.contracts.artifact import Artifact
@@ -17,6 +18,7 @@ from checkrein.contracts.decision import DecisionInput, DecisionOutput, PolicyDe
 from checkrein.contracts.effect import Effect, ToolTry
 from checkrein.contracts.event import PAYLOADS, Event
 from checkrein.contracts.evidence import EvidencePackage
+from checkrein.contracts.message import ApprovalMessage
 from checkrein.contracts.observation import Observation
 from checkrein.contracts.task import Task, TaskContract
 from checkrein.contracts.verification import VerificationResult
@@ -27,8 +29,12 @@ FOLDER = Path("docs") / "schemas"
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 VERSION = "v1"
 
-FILES: dict[str, type[BaseModel]] = {"task": TaskContract, "script": Script}
-"""What people write: the task file and the script of a scripted model."""
+FILES: dict[str, type[BaseModel]] = {
+    "task": TaskContract,
+    "script": Script,
+    "deliverers": DeliverersFile,
+}
+"""What people write: the task file, the script of a scripted model, the file of deliverers."""
 
 # The stored task is another noun than the task file, whose schema has the name already.
 STORED: dict[str, type[BaseModel]] = {"stored_task": Task}
@@ -40,6 +46,7 @@ NOUNS: tuple[type[BaseModel], ...] = (
     PolicyDecision,
     ApprovalRequest,
     ApprovalGrant,
+    ApprovalMessage,
     Effect,
     ToolTry,
     Observation,

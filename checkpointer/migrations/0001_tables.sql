@@ -32,6 +32,10 @@ CREATE TABLE attempts (
     denials integer NOT NULL DEFAULT 0,
     private_seen boolean NOT NULL DEFAULT false,
     untrusted_seen boolean NOT NULL DEFAULT false,
+    -- Digest of the plan that a person accepted; until then a task in plan mode changes nothing.
+    plan_accepted text,
+    -- Digest of the state that a person accepted as the result.
+    result_accepted text,
     pause_requested boolean NOT NULL DEFAULT false,
     cancel_reason text,
     exhausted text,
@@ -110,6 +114,8 @@ CREATE TABLE actions (
     body json NOT NULL,
     status text NOT NULL,
     operation_hash text,
+    -- The permission that it was sent under, where no approval of its own was asked for.
+    permission_id text,
     last_event bigint NOT NULL,
     UNIQUE (attempt_id, turn, position, revision),
     FOREIGN KEY (attempt_id, turn) REFERENCES turns
@@ -155,9 +161,22 @@ CREATE TABLE grants (
     authenticated boolean NOT NULL,
     reason text NOT NULL,
     args json,
+    reach json,
     decided_at timestamptz NOT NULL,
     PRIMARY KEY (approval_id, approver)
 );
+
+-- A yes that stands for more than its one action; used up one by one.
+CREATE TABLE permissions (
+    tenant text NOT NULL,
+    permission_id text PRIMARY KEY REFERENCES approvals,
+    task_id text NOT NULL REFERENCES tasks,
+    capability text NOT NULL,
+    body json NOT NULL,
+    uses_left integer NOT NULL CHECK (uses_left >= 0),
+    expires_at timestamptz NOT NULL
+);
+CREATE INDEX permissions_of_task ON permissions (task_id) WHERE uses_left > 0;
 
 CREATE TABLE effects (
     tenant text NOT NULL,

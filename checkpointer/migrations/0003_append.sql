@@ -250,6 +250,79 @@ CREATE FUNCTION yes_count(r approvals) RETURNS bigint LANGUAGE sql VOLATILE AS $
                     AND w.kind = 'user' AND w.value = g.approver ORDER BY n DESC LIMIT 1), true)
 $$;
 
+-- A yes that reaches further than its action. One person's word is never spread over what a
+-- quorum would have to agree on each time.
+CREATE FUNCTION permit(a attempts, r approvals, p json) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    until timestamptz := checkrein.now()
+        + make_interval(secs => (p #>> '{reach,lasts_s}')::integer);
+BEGIN
+    IF p ->> 'answer' <> 'approve' OR (r.body #>> '{terms,quorum}')::integer > 1
+       OR NOT (r.body #> '{terms,scopes}')::jsonb ? (p #>> '{reach,scope}') THEN
+        PERFORM checkrein.refuse('CR006', 'the request offers no yes that reaches so far', 'scope');
+    END IF;
+    INSERT INTO checkrein.permissions VALUES (a.tenant, r.approval_id, a.task_id,
+        r.body ->> 'capability', json_build_object('permission_id', r.approval_id,
+            'capability', r.body -> 'capability', 'args', r.body -> 'args',
+            'bounds', p #> '{reach,bounds}', 'constraints', r.body -> 'constraints',
+            'scope', p #> '{reach,scope}', 'given_by', p -> 'approver',
+            'authenticated', p -> 'authenticated'),
+        (p #>> '{reach,uses}')::integer, until);
+END $$;
+
+-- Plan mode ends by a person's yes to this very plan, and by nothing else.
+CREATE FUNCTION accept_plan(a attempts, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM checkrein.approvals r
+                   JOIN checkrein.actions x ON x.action_id = r.action_id
+                   WHERE r.action_id = p ->> 'action_id' AND r.attempt_id = a.attempt_id
+                     AND r.status = 'USED' AND r.body ->> 'level' = 'plan'
+                     AND x.args_hash = p ->> 'plan') THEN
+        PERFORM checkrein.refuse('CR006', 'no person has accepted this plan', 'plan');
+    END IF;
+    UPDATE checkrein.attempts SET plan_accepted = p ->> 'plan' WHERE attempt_id = a.attempt_id;
+    RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
+END $$;
+
+CREATE FUNCTION accept_result(a attempts, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM checkrein.approvals r
+                   WHERE r.action_id = p ->> 'action_id' AND r.attempt_id = a.attempt_id
+                     AND r.status = 'USED' AND r.body ->> 'level' = 'result'
+                     AND r.resource_version = p ->> 'state_digest') THEN
+        PERFORM checkrein.refuse('CR006', 'no person has accepted this result', 'result');
+    END IF;
+    UPDATE checkrein.attempts SET result_accepted = p ->> 'state_digest'
+    WHERE attempt_id = a.attempt_id;
+    RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
+END $$;
+
+-- One use of a permission, in the transaction that sends: of this task, this capability, still
+-- good, and not taken back.
+CREATE FUNCTION use_permission(a attempts, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF a.cancel_reason IS NOT NULL THEN
+        PERFORM checkrein.refuse('CR003', 'the attempt is being cancelled');
+    END IF;
+    UPDATE checkrein.permissions m SET uses_left = uses_left - 1
+    FROM checkrein.actions x
+    WHERE m.permission_id = p ->> 'permission_id' AND m.task_id = a.task_id
+      AND x.action_id = p ->> 'action_id' AND x.type = m.capability
+      AND m.uses_left > 0 AND m.expires_at > checkrein.now()
+      AND coalesce((SELECT w.granted FROM checkrein.authority w WHERE w.tenant = a.tenant
+                    AND w.kind = 'grant' AND w.value = m.permission_id ORDER BY n DESC LIMIT 1),
+                   true);
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR006', 'the permission is used up, over or taken back', 'permission');
+    END IF;
+    UPDATE checkrein.actions SET permission_id = p ->> 'permission_id'
+    WHERE action_id = p ->> 'action_id';
+    RETURN checkrein.step_action(a, p ->> 'action_id', 'granted', at_seq);
+END $$;
+
 CREATE FUNCTION decide_approval(a attempts, r approvals, p json, at_seq bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -258,14 +331,16 @@ DECLARE
 BEGIN
     PERFORM checkrein.next_status('approval', r.status, 'counted');  -- it must be open
     INSERT INTO checkrein.grants (tenant, approval_id, approver, answer, authority, authenticated,
-        reason, args, decided_at)
+        reason, args, reach, decided_at)
     VALUES (a.tenant, r.approval_id, p ->> 'approver', said, p ->> 'authority',
         (p ->> 'authenticated')::boolean, p ->> 'reason',
-        CASE json_typeof(p -> 'args') WHEN 'null' THEN NULL ELSE p -> 'args' END, checkrein.now())
+        CASE json_typeof(p -> 'args') WHEN 'null' THEN NULL ELSE p -> 'args' END,
+        CASE json_typeof(p -> 'reach') WHEN 'null' THEN NULL ELSE p -> 'reach' END,
+        checkrein.now())
     -- Whoever said yes may still say no, as long as the others have not said theirs.
     ON CONFLICT (approval_id, approver) DO UPDATE SET answer = excluded.answer,
         authority = excluded.authority, authenticated = excluded.authenticated,
-        reason = excluded.reason, args = excluded.args, decided_at = excluded.decided_at
+        reason = excluded.reason, args = excluded.args, reach = excluded.reach, decided_at = excluded.decided_at
     WHERE excluded.answer <> 'approve';
     IF NOT FOUND THEN
         PERFORM checkrein.refuse('CR006',
@@ -276,6 +351,9 @@ BEGIN
     PERFORM checkrein.step_approval(r.approval_id, CASE
         WHEN said = 'approve' AND enough THEN 'granted' WHEN said = 'approve' THEN 'counted'
         WHEN said = 'reject' THEN 'rejected' ELSE 'superseded' END);
+    IF p #>> '{reach,scope}' IN ('task', 'class') THEN
+        PERFORM checkrein.permit(a, r, p);
+    END IF;
     RETURN checkrein.step_action(a, r.action_id, CASE said WHEN 'approve' THEN NULL
         WHEN 'reject' THEN 'rejected' ELSE 'superseded' END, at_seq);
 END $$;
@@ -681,6 +759,9 @@ BEGIN
     WHEN 'approval_prepared', 'approval_requested', 'approval_decided', 'approval_escalated',
          'approval_expired', 'approval_granted', 'approval_stale' THEN
         RETURN checkrein.on_approval(a, kind, p, at_seq);
+    WHEN 'plan_accepted' THEN RETURN checkrein.accept_plan(a, p, at_seq);
+    WHEN 'result_accepted' THEN RETURN checkrein.accept_result(a, p, at_seq);
+    WHEN 'permission_used' THEN RETURN checkrein.use_permission(a, p, at_seq);
     WHEN 'intent_bound' THEN RETURN checkrein.bind_intent(a, p, at_seq);
     WHEN 'effect_executing' THEN RETURN checkrein.mark_executing(a, p, at_seq);
     WHEN 'effect_committed', 'effect_refused', 'effect_unknown', 'effect_reconciled',
@@ -750,6 +831,7 @@ BEGIN
     END IF;
     FOR i IN 1 .. cardinality(kinds) LOOP
         cause := project(a, kinds[i], payloads[i]::json, a.head_seq + 1);
+        PERFORM put_out(a, kinds[i], payloads[i], a.head_seq + 1);
         a.head_hash := store_event(a, kinds[i], payloads[i], a.head_seq + 1, cause);
         a.head_seq := a.head_seq + 1;
     END LOOP;

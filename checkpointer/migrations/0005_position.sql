@@ -12,7 +12,7 @@ $$;
 CREATE FUNCTION grant_json(g grants) RETURNS json LANGUAGE sql STABLE AS $$
     SELECT json_build_object('approval_id', g.approval_id, 'approver', g.approver,
         'answer', g.answer, 'authority', g.authority, 'authenticated', g.authenticated,
-        'reason', g.reason, 'args', g.args, 'decided_at', g.decided_at)
+        'reason', g.reason, 'args', g.args, 'reach', g.reach, 'decided_at', g.decided_at)
 $$;
 
 -- The stored request with what changed since: status and deadline.
@@ -32,7 +32,7 @@ CREATE FUNCTION actions_json(of_attempt text, of_turn integer) RETURNS json
 LANGUAGE sql STABLE AS $$
     SELECT json_agg(json_build_object(
         'action', x.body, 'status', x.status, 'operation_hash', x.operation_hash,
-        'decision', (SELECT d.body FROM checkrein.decisions d WHERE d.action_id = x.action_id
+        'permission', x.permission_id, 'decision', (SELECT d.body FROM checkrein.decisions d WHERE d.action_id = x.action_id
                      ORDER BY d.seq DESC LIMIT 1),
         'approval', to_json(checkrein.approval_json(p)),
         'grants', coalesce((SELECT json_agg(checkrein.grant_json(g) ORDER BY g.decided_at)
@@ -63,8 +63,13 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = checkrein, pg_catalog, 
         'detail', a.detail, 'sealed', a.candidate ->> 'state_digest',
         'verification', a.verification, 'idle_turns', a.idle_turns,
         'denied_turns', a.denied_turns, 'denials', a.denials, 'private_seen', a.private_seen,
-        'untrusted_seen', a.untrusted_seen,
+        'untrusted_seen', a.untrusted_seen, 'plan_accepted', a.plan_accepted,
+        'result_accepted', a.result_accepted,
         'revocations', live_authority(a.tenant, false), 'grants', live_authority(a.tenant, true),
+        'permissions', coalesce((SELECT json_agg(m.body::jsonb || jsonb_build_object(
+            'uses_left', m.uses_left, 'expires_at', m.expires_at) ORDER BY m.permission_id)
+            FROM permissions m WHERE m.task_id = a.task_id AND m.uses_left > 0
+            AND m.expires_at > checkrein.now()), '[]'),
         'lease_alive', a.lease_owner IS NOT NULL AND a.lease_until > checkrein.now(),
         'turn', CASE WHEN t.turn IS NOT NULL THEN json_build_object('turn', t.turn,
             'status', t.status, 'raw_ref', t.raw_ref, 'manifest_ref', t.manifest_ref,

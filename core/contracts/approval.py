@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.decision import ApprovalTerms
+from checkrein.contracts.permission import Reach, Scope
 from checkrein.contracts.task import Escalation, Name, Risk
 
 MAX_SAID = 100_000
@@ -31,6 +32,24 @@ class ApprovalStatus(StrEnum):
     SUPERSEDED = "SUPERSEDED"
 
 
+class Level(StrEnum):
+    """What kind of thing is asked about: a plan, one action, or the result of the work."""
+
+    PLAN = "plan"
+    ACTION = "action"
+    RESULT = "result"
+
+
+class PreviewKind(StrEnum):
+    """What a preview is a preview of."""
+
+    DIFF = "diff"
+    SQL = "sql"
+    HTTP = "http"
+    MESSAGE = "message"
+    TEXT = "text"
+
+
 class ApprovalRequest(Frozen):
     """What a person is asked. One request per revision of what is asked.
 
@@ -38,8 +57,12 @@ class ApprovalRequest(Frozen):
         args_schema: JSON Schema of the arguments, by which other ones are checked at once.
         constraints: the limits under which it would run; they are part of what is approved.
         resource_version: version of the resource for which the preview was made.
-        preview: what would change, for people; for files a unified diff.
         purpose: the model's own words, shown as a claim.
+        expected: what the capability does, in its author's words.
+        preview: what would change, for people, already safe to show: hidden characters written
+            out, credentials masked, in bounds.
+        undo, on_failure: how it is undone, and what happens if it fails.
+        warnings: what in arguments, purpose or preview may deceive, each with its place.
         requested_by, agent: as whom it would run: the person behind the task, and the model; for
             other arguments than the model's, whoever wrote them.
         replaces: the stale request that this one follows, if any.
@@ -52,6 +75,7 @@ class ApprovalRequest(Frozen):
     action_id: str
     attempt_id: str
     request_revision: int
+    level: Level = Level.ACTION
     capability: str
     args: dict[str, Any]
     args_schema: dict[str, Any] = Field(default_factory=dict[str, Any])
@@ -68,8 +92,12 @@ class ApprovalRequest(Frozen):
     risk: Risk = Risk.LOW
     environment: str | None = None
     purpose: str
+    expected: str = ""
     preview: str
+    preview_kind: PreviewKind = PreviewKind.TEXT
+    warnings: list[str] = Field(default_factory=list[str])
     reversible: bool
+    undo: str = ""
     on_failure: str
     scope: Literal["once"] = "once"
     replaces: str | None = None
@@ -118,14 +146,18 @@ class Said(Frozen):
     Attributes:
         reason: why; with RESPOND the result itself.
         args: with EDIT, all the arguments that it should run with.
+        reach: with APPROVE, how far the yes reaches.
     """
 
     answer: Answer
     reason: str = Field(default="", max_length=MAX_SAID)
     args: dict[str, Any] | None = None
+    reach: Reach = Reach()
 
     @model_validator(mode="after")
     def _consistent(self) -> "Said":
+        if self.reach.scope is not Scope.ONCE and self.answer is not Answer.APPROVE:
+            raise ValueError("only a yes reaches further than this action")
         if (self.args is not None) != (self.answer is Answer.EDIT):
             raise ValueError("arguments go with edit, and edit needs them")
         if self.answer is Answer.RESPOND and not self.reason.strip():
@@ -144,4 +176,5 @@ class ApprovalGrant(Frozen):
     authenticated: bool
     reason: str = ""
     args: dict[str, Any] | None = None
+    reach: Reach | None = None
     decided_at: datetime | None = Field(default=None)

@@ -10,6 +10,7 @@ from typing import Any, cast
 import rfc8785
 from pydantic import BaseModel, ConfigDict
 
+from checkrein.contracts.display import escape
 from checkrein.errors import InputError
 
 MAX_DEPTH = 32
@@ -122,17 +123,24 @@ def clean_text(text: str, *, where: str = "") -> str:
 
 
 def visible(text: str) -> str:
-    """Return text that any store can hold: NUL and lone surrogates written as \\uXXXX."""
+    """Return text that any store can hold: NUL and lone surrogates written as \\uXXXX.
+
+    For stores only; what people see goes through display.shown.
+    """
     if text.isascii() and "\x00" not in text:
         return text
-    return "".join(
-        f"\\u{ord(c):04x}" if c == "\x00" or 0xD800 <= ord(c) <= 0xDFFF else c for c in text
-    )
+    return "".join(escape(c) if c == "\x00" or 0xD800 <= ord(c) <= 0xDFFF else c for c in text)
 
 
 def to_text(model: BaseModel) -> str:
     """Return the JSON text that is stored and hashed for a noun."""
     return model.model_dump_json(exclude_none=True)
+
+
+def to_ascii(model: BaseModel) -> str:
+    """Return a noun as one line of JSON in ASCII, which no terminal and no reader takes amiss."""
+    text = json.dumps(model.model_dump(mode="json"), separators=(",", ":"))
+    return text.replace("\x7f", "\\u007f")
 
 
 def json_object(text: str | bytes, *, op: str) -> dict[str, Any]:

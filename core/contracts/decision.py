@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from checkrein.contracts.action import Facts, SideEffect
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.context import Trust
+from checkrein.contracts.permission import Bound, Scope
 from checkrein.contracts.task import Risk
 
 ReasonCode = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{1,63}$")]
@@ -131,11 +132,24 @@ class ApprovalFacts(Frozen):
     operation_hash: str
 
 
+class PermissionFacts(Frozen):
+    """A yes that stands for more than one action, as policies see it: still good, and unused."""
+
+    permission_id: str
+    capability: str
+    args: dict[str, Any]
+    bounds: dict[str, Bound]
+    scope: Scope
+    given_by: str
+
+
 class DecisionInput(Frozen):
     """The whole input document. Everything but action.args comes from the harness.
 
     Attributes:
         phase: `propose` when the action is first judged, `dispatch` right before it runs.
+        permissions: what people of this task said yes to for more than one action; only those for
+            the capability of this action.
         revocations, grants: what people took back and gave since, each as kind:value, for example
             capability:payments.charge or user:alice; the newest word on each counts.
         now_ms: the harness's clock, milliseconds since 1970, so that no policy needs its own.
@@ -151,18 +165,25 @@ class DecisionInput(Frozen):
     provenance: ProvenanceFacts
     budget: dict[str, int]
     approvals: list[ApprovalFacts] = Field(default_factory=list[ApprovalFacts])
+    permissions: list[PermissionFacts] = Field(default_factory=list[PermissionFacts])
     revocations: list[str] = Field(default_factory=list[str])
     grants: list[str] = Field(default_factory=list[str])
     now_ms: int = Field(ge=0)
 
 
 class ApprovalTerms(Frozen):
-    """What an approval needs. expires_in_s: at most 30 days."""
+    """What an approval needs.
+
+    Attributes:
+        expires_in_s: at most 30 days.
+        scopes: how far a yes may reach; where the policy says nothing, this action once.
+    """
 
     roles: list[str] = Field(min_length=1, max_length=16)
     quorum: int = Field(default=1, ge=1, le=5)
     expires_in_s: int = Field(default=86_400, ge=30, le=2_592_000)
     separation_of_duty: bool = False
+    scopes: list[Scope] = Field(default_factory=lambda: [Scope.ONCE], min_length=1, max_length=3)
 
 
 class Constraints(Frozen):
@@ -186,7 +207,11 @@ class Constraints(Frozen):
 
 
 class DecisionOutput(Frozen):
-    """What `data.checkrein.decision` must evaluate to; anything else is a denial."""
+    """What `data.checkrein.decision` must evaluate to; anything else is a denial.
+
+    Attributes:
+        covered_by: with REQUIRE_APPROVAL, the permission of the input within whose bounds this is.
+    """
 
     decision: Verdict
     reason_code: ReasonCode
@@ -194,12 +219,15 @@ class DecisionOutput(Frozen):
     constraints: Constraints = Constraints()
     approval: ApprovalTerms | None = None
     obligations: list[str] = Field(default_factory=list[str], max_length=16)
+    covered_by: str | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> "DecisionOutput":
         limits = self.constraints.named()
         if (self.approval is not None) != (self.decision is Verdict.REQUIRE_APPROVAL):
             raise ValueError("approval terms go with REQUIRE_APPROVAL and with nothing else")
+        if self.covered_by is not None and self.approval is None:
+            raise ValueError("covered_by goes with REQUIRE_APPROVAL")
         if self.decision is Verdict.CONSTRAINED_ALLOW and not limits:
             raise ValueError("CONSTRAINED_ALLOW needs at least one constraint")
         if self.decision in {Verdict.ALLOW, Verdict.DENY} and limits:
@@ -213,6 +241,7 @@ class PolicyDecision(Frozen):
     Attributes:
         policy_version: content hash of the bundle that answered.
         input_ref: digest of the exact input, which is stored under it.
+        covered_by: the permission that stands in for an approval; None where one must be asked for.
         message: for people, why the policy could not be asked; never input values.
         duration_ms: time that the engine took, milliseconds.
     """
@@ -224,6 +253,7 @@ class PolicyDecision(Frozen):
     constraints: dict[str, Any] = Field(default_factory=dict[str, Any])
     approval: ApprovalTerms | None = None
     obligations: list[str] = Field(default_factory=list[str])
+    covered_by: str | None = None
     policy_version: str
     engine: str
     input_ref: str

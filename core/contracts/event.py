@@ -33,9 +33,12 @@ from checkrein.contracts.event_action import (
     EffectVerified,
     IntentBound,
     Observed,
+    PermissionUsed,
+    PlanAccepted,
     PolicyDecided,
     PolicyRefused,
     PolicyReloaded,
+    ResultAccepted,
 )
 from checkrein.contracts.event_attempt import (
     AttemptEnded,
@@ -104,10 +107,13 @@ __all__ = [
     "PROBLEM_CHARS",
     "PauseRequested",
     "Payload",
+    "PermissionUsed",
+    "PlanAccepted",
     "PolicyDecided",
     "PolicyRefused",
     "PolicyReloaded",
     "QuestionAsked",
+    "ResultAccepted",
     "RetryScheduled",
     "RunResumed",
     "Suspended",
@@ -146,6 +152,9 @@ Payload = Annotated[
     | ApprovalExpired
     | RunResumed
     | ApprovalGranted
+    | PermissionUsed
+    | PlanAccepted
+    | ResultAccepted
     | ApprovalStale
     | IntentBound
     | EffectExecuting

@@ -10,6 +10,7 @@ from checkrein.contracts.decision import PolicyDecision
 from checkrein.contracts.effect import Outcome, OutcomeSource
 from checkrein.contracts.event_base import PayloadBase
 from checkrein.contracts.observation import Observation
+from checkrein.contracts.permission import Reach
 
 PROBLEM_CHARS = 2_000
 """Characters that a policy's problem is told in."""
@@ -88,6 +89,35 @@ class ApprovalDecided(PayloadBase):
     authenticated: bool
     reason: str = ""
     args: dict[str, Any] | None = None
+    reach: Reach | None = None
+
+
+class PermissionUsed(PayloadBase):
+    """A yes that stands was good for this action, too, and is one use shorter."""
+
+    type: Literal["permission_used"] = "permission_used"
+    permission_id: str
+    action_id: str
+    operation_hash: str
+
+
+class PlanAccepted(PayloadBase):
+    """A person accepted the plan: what changes something may be proposed from now on.
+
+    `plan` is the digest of the arguments that hold it.
+    """
+
+    type: Literal["plan_accepted"] = "plan_accepted"
+    action_id: str
+    plan: str
+
+
+class ResultAccepted(PayloadBase):
+    """A person accepted the result, as it was when it was handed in. No verifier does that."""
+
+    type: Literal["result_accepted"] = "result_accepted"
+    action_id: str
+    state_digest: str
 
 
 class ApprovalEscalated(PayloadBase):

@@ -101,12 +101,14 @@ class ApprovalRules(Frozen):
             command line, is enough; above it an answer needs a token or a signed-in session.
         anonymous: an answer by nobody in particular counts. For development alone.
         escalation: in order of time.
+        result: a person must accept the result (`result.submit`), besides every check.
     """
 
     roles: dict[Name, list[Name]] = Field(default_factory=dict[Name, list[Name]])
     separation_of_duty: bool = False
     asserted_up_to: Risk = Risk.LOW
     anonymous: bool = False
+    result: bool = False
     escalation: list[Escalation] = Field(default_factory=list[Escalation], max_length=8)
 
     @model_validator(mode="after")

@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 from pydantic import Field
 
 from checkrein.contracts.action import Facts, Guarantee, Lookup, SideEffect
+from checkrein.contracts.approval import Level, PreviewKind
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.context import Trust
 from checkrein.contracts.effect import Effect, Outcome
@@ -38,6 +39,13 @@ class RetryPolicy(Frozen):
         return random.uniform(0, longest)  # noqa: S311 - spreads the load; nothing depends on it
 
 
+PLAN = "plan.submit"
+"""The capability by which a model hands in its plan; its acceptance ends plan mode."""
+
+RESULT = "result.submit"
+"""The capability by which a model hands in its result, where a person must accept it."""
+
+
 class CapabilitySpec(Frozen):
     """The declared contract of one capability.
 
@@ -58,6 +66,8 @@ class CapabilitySpec(Frozen):
         sandbox_profiles: values of the constraint sandbox_profile that it can honour; any other one
             is a denial.
         trust: how far the text that it returns may be believed.
+        level: what is asked about where a person must decide; for a plan and a result a person
+            is asked even where the policy allows it.
     """
 
     name: str
@@ -80,6 +90,7 @@ class CapabilitySpec(Frozen):
     enforces: frozenset[str] = frozenset()
     sandbox_profiles: frozenset[str] = frozenset()
     trust: Trust = Trust.TOOL
+    level: Level = Level.ACTION
 
     @property
     def type(self) -> str:
@@ -104,7 +115,8 @@ class Prepared(Frozen):
     """A write made ready: what it would do, from which version to which.
 
     Attributes:
-        preview: for people; a unified diff for files.
+        preview, preview_kind: for people, and what it is; a unified diff for files. Whoever asks
+            makes its hidden characters visible and bounds it.
         plan: what `send` needs; opaque to everybody else.
         no_change: the target is already as asked; nothing need be sent.
     """
@@ -113,6 +125,7 @@ class Prepared(Frozen):
     from_version: str
     to_version: str
     preview: str
+    preview_kind: PreviewKind = PreviewKind.TEXT
     plan: bytes = b""
     no_change: bool = False
 

@@ -25,9 +25,17 @@ class CommandRunner(Protocol):
     """Runs argv lists, never shell text, in a clean environment, and ends the whole tree."""
 
     async def run(
-        self, argv: list[str], *, cwd: Path, timeout_s: float, offline: bool = False
+        self,
+        argv: list[str],
+        *,
+        cwd: Path,
+        timeout_s: float,
+        offline: bool = False,
+        stdin: bytes = b"",
     ) -> CommandResult:
         """Run to the end or to the time limit; no process of it is left afterwards.
+
+        `stdin`: all that it can read on its standard input.
 
         Raises:
             EnvironmentFault: the program is not there, or `offline` cannot be had here; the

@@ -12,7 +12,8 @@ from checkrein.contracts.codec import Frozen
 from checkrein.contracts.decision import PolicyDecision
 from checkrein.contracts.effect import Effect, ToolTry
 from checkrein.contracts.observation import Observation
-from checkrein.contracts.task import Task
+from checkrein.contracts.permission import Permission
+from checkrein.contracts.task import Task, TaskContract
 from checkrein.contracts.verification import VerificationResult
 
 
@@ -36,6 +37,7 @@ class ActionState(Frozen):
     Of a call whose arguments a person changed, only the newest action is among them.
 
     Attributes:
+        permission: the one that it was sent under, where no approval of its own was asked for.
         approval, grants: the newest request about it, and what people said to that, oldest first.
         effect: the ledger's row under the action's scoped key, whichever action made it.
         effect_age_s: seconds since that row was bound, by the database's clock.
@@ -43,6 +45,7 @@ class ActionState(Frozen):
 
     action: Action
     operation_hash: str | None = None
+    permission: str | None = None
     decision: PolicyDecision | None = None
     approval: ApprovalRequest | None = None
     grants: list[ApprovalGrant] = Field(default_factory=list[ApprovalGrant])
@@ -65,8 +68,11 @@ class Position(Frozen):
         denied_turns: how many of the last turns in a row were denied altogether.
         denials: how many calls of the attempt were denied or rejected so far.
         private_seen, untrusted_seen: whether it has read private data, and text from outside.
+        plan_accepted, result_accepted: digest of the plan, and of the state, that a person
+            accepted.
         revocations, grants: what people of the tenant took back and gave, as kind:value, by the
             newest word on each.
+        permissions: what people of the task said yes to for more than one action, still good.
         exhausted: the budget whose limit stopped the attempt, until it is resumed.
     """
 
@@ -87,10 +93,17 @@ class Position(Frozen):
     denials: int = 0
     private_seen: bool = False
     untrusted_seen: bool = False
+    plan_accepted: str | None = None
+    result_accepted: str | None = None
     revocations: list[str] = Field(default_factory=list[str])
     grants: list[str] = Field(default_factory=list[str])
+    permissions: list[Permission] = Field(default_factory=list[Permission])
     lease_alive: bool = False
     detail: str = ""
+
+    def planning(self, contract: TaskContract) -> bool:
+        """Whether nothing may change, since the task is in plan mode and no plan was accepted."""
+        return contract.plan_mode and self.plan_accepted is None
 
 
 class TurnRecord(Frozen):

@@ -9,32 +9,62 @@ import typer
 from checkrein.entrypoints.cli import words
 from checkrein.entrypoints.cli.console import out, out_json
 from checkrein.entrypoints.cli.exits import Exit
+from checkrein.entrypoints.cli.identity import Claim, claim
 from checkrein.entrypoints.cli.opening import opened
-from checkrein.entrypoints.cli.options import ApprovalId, Json, MaybeReason, Reason, Who
+from checkrein.entrypoints.cli.options import (
+    ApprovalId,
+    Json,
+    MaybeReason,
+    NamedWho,
+    Reason,
+    TokenFile,
+)
+from checkrein.entrypoints.cli.reaching import Bounds, For, ScopeOption, Uses, reach_of
 from checkrein.errors import InputError
 
 if TYPE_CHECKING:
     from checkrein.compose import Parts
     from checkrein.contracts.approval import ApprovalRequest
+    from checkrein.contracts.permission import Reach
     from checkrein.entrypoints.cli.watch import Watch
 
 MAX_FILE = 2 * 1024 * 1024
 """Most bytes of a file of arguments that are read."""
 
 
-def approve(approval: ApprovalId, who: Who, reason: MaybeReason = "", json: Json = False) -> int:
+def approve(
+    approval: ApprovalId,
+    who: NamedWho = None,
+    token_file: TokenFile = None,
+    reason: MaybeReason = "",
+    scope: ScopeOption = "once",
+    bound: Bounds = None,
+    uses: Uses = None,
+    lasts: For = None,
+    json: Json = False,
+) -> int:
     """Say yes to one request; it is checked again before the act."""
-    return _say(approval, who, "approve", reason=_said(reason), json=json)
+    reach = reach_of(scope, bound or (), uses, lasts)
+    by = claim(who, token_file)
+    return _say(approval, by, "approve", reason=_said(reason), reach=reach, json=json)
 
 
-def reject(approval: ApprovalId, who: Who, reason: Reason, json: Json = False) -> int:
+def reject(
+    approval: ApprovalId,
+    reason: Reason,
+    who: NamedWho = None,
+    token_file: TokenFile = None,
+    json: Json = False,
+) -> int:
     """Say no to one request."""
-    return _say(approval, who, "reject", reason=words.said(reason, "--reason"), json=json)
+    why = words.said(reason, "--reason")
+    return _say(approval, claim(who, token_file), "reject", reason=why, json=json)
 
 
 def edit(
     approval: ApprovalId,
-    who: Who,
+    who: NamedWho = None,
+    token_file: TokenFile = None,
     args: Annotated[
         str | None, typer.Option("--args", metavar="JSON", help="All the arguments, as JSON.")
     ] = None,
@@ -50,53 +80,59 @@ def edit(
     """
     if args is not None and args_file is not None:
         raise _unusable("--args and --args-file say the same thing; give one of them")
+    by = claim(who, token_file)
     if args is None and args_file is None:
         from checkrein.entrypoints.cli.editing import edited_arguments
 
         wanted = edited_arguments(words.identifier(approval, "ID"))
     else:
         wanted = _arguments(args if args is not None else _text_of(cast(Path, args_file)))
-    return _say(approval, who, "edit", reason=_said(reason), args=wanted, json=json)
+    return _say(approval, by, "edit", reason=_said(reason), args=wanted, json=json)
 
 
 def respond(
     approval: ApprovalId,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What the model gets as result.")],
-    who: Who,
+    who: NamedWho = None,
+    token_file: TokenFile = None,
     json: Json = False,
 ) -> int:
     """Answer in the tool's place: it does not run, and your text is its result."""
-    return _say(approval, who, "respond", reason=words.said(text, "TEXT"), json=json)
+    by = claim(who, token_file)
+    return _say(approval, by, "respond", reason=words.said(text, "TEXT"), json=json)
 
 
 def _say(
     approval: str,
-    who: str,
+    claimed: Claim,
     word: str,
     *,
     reason: str,
     args: dict[str, Any] | None = None,
+    reach: "Reach | None" = None,
     json: bool,
 ) -> int:
-    approval_id, by = words.identifier(approval, "ID"), words.person(who)
+    approval_id = words.identifier(approval, "ID")
 
-    async def work(parts: "Parts", watch: "Watch") -> tuple["ApprovalRequest", list[str]]:
-        from checkrein.contracts.approval import Answer, Approver, Said
+    async def work(parts: "Parts", watch: "Watch") -> tuple["ApprovalRequest", str, list[str]]:
+        from checkrein.contracts.approval import Answer, Said
+        from checkrein.contracts.permission import Reach
         from checkrein.entrypoints.cli.next_steps import next_steps
         from checkrein.graph.approvals import answer_approval
         from checkrein.graph.report import report
 
-        said = Said(answer=Answer(word), reason=reason, args=args)
-        request = await answer_approval(
-            parts.events, parts.records, approval_id, said, Approver(name=by)
-        )
+        said = Said(answer=Answer(word), reason=reason, args=args, reach=reach or Reach())
+        by = await claimed.proved(parts, "approve")
+        request = await answer_approval(parts.events, parts.records, approval_id, said, by)
         stands = await report(parts.records, request.attempt_id)
         contract = await parts.events.contract(request.attempt_id)
-        return request, next_steps(stands, contract).commands
+        return request, by.name, next_steps(stands, contract).commands
 
-    request, commands = opened(work)
+    request, by, commands = opened(work)
     if json:
-        out_json({"approval": request.model_dump(mode="json"), "next": commands})
+        from checkrein.entrypoints.cli.summary import request_json
+
+        out_json({"approval": request_json(request), "next": commands})
         return Exit.DONE
     more = "; more people must say so" if request.status == "PENDING" else ""
     out(f"{request.approval_id} is {request.status} by {by}{more}.")

@@ -12,18 +12,22 @@ import typer
 from checkrein import __version__
 from checkrein.entrypoints.cli import (
     answers,
+    approvals_report,
     attempts,
     authority,
     conformance,
     crashtest,
     database,
+    delivering,
     doctor,
     drawing,
     effects,
     evidence,
     exits,
+    inbox,
     people,
     policies,
+    tokens,
     tracing,
 )
 from checkrein.entrypoints.cli.console import (
@@ -33,6 +37,7 @@ from checkrein.entrypoints.cli.console import (
     failure_json,
     make_streams_safe,
 )
+from checkrein.entrypoints.cli.identity import refuse_tokens
 from checkrein.entrypoints.cli.opening import InterruptedWork, debugging
 from checkrein.errors import CheckreinError
 
@@ -64,13 +69,16 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     attempts.retry,
     attempts.status,
     people.approvals,
+    approvals_report.approvals_report,
     answers.approve,
     answers.reject,
     answers.edit,
     answers.respond,
+    inbox.inbox,
     people.answer,
     people.pause,
     people.cancel,
+    delivering.deliver,
     authority.revoke,
     authority.grant,
     authority.revocations,
@@ -86,6 +94,7 @@ GROUPS = {
     "evidence": evidence.app,
     "policy": policies.app,
     "db": database.app,
+    "token": tokens.app,
     "conformance": conformance.app,
 }
 
@@ -116,6 +125,7 @@ def run_command_line(args: Sequence[str]) -> int:
     make_streams_safe()
     as_json = "--json" in args
     try:
+        refuse_tokens(args)
         code: Any = app(args=list(args), prog_name="checkrein", standalone_mode=False)
         sys.stdout.flush()
         if code == exits.Exit.INTERRUPTED:
@@ -174,7 +184,8 @@ def _fault(error: Exception) -> dict[str, Any]:
 
 def _command(args: Sequence[str]) -> list[str]:
     """The words of a command line that name the command."""
-    found = [word for word in args[:1] if word in {command.__name__ for command in COMMANDS}]
+    names = {command.__name__.replace("_", "-") for command in COMMANDS}
+    found = [word for word in args[:1] if word in names]
     if args and args[0] in GROUPS:
         inner = GROUPS[args[0]].registered_commands
         names = {command.callback.__name__ for command in inner if command.callback is not None}

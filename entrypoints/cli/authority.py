@@ -7,12 +7,14 @@ import typer
 from checkrein.entrypoints.cli import words
 from checkrein.entrypoints.cli.console import out, out_json, out_table, short
 from checkrein.entrypoints.cli.exits import Exit
+from checkrein.entrypoints.cli.identity import Claim, claim_or_me
 from checkrein.entrypoints.cli.opening import opened
-from checkrein.entrypoints.cli.options import Json, MaybeWho
+from checkrein.entrypoints.cli.options import Json, MaybeWho, TokenFile
 from checkrein.errors import InputError
 
 if TYPE_CHECKING:
     from checkrein.compose import Parts
+    from checkrein.contracts.approval import Approver
     from checkrein.entrypoints.cli.watch import Watch
     from checkrein.ports.records import Word
 
@@ -24,29 +26,34 @@ Subject = Annotated[
     ),
 ]
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the record.")]
-Tenant = Annotated[str, typer.Option(metavar="NAME", help="Whose tasks it is about.")]
+Tenant = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Whose tasks it is about; else the token's, else local."),
+]
 
 
 def revoke(
     subject: Subject,
     reason: Reason,
     who: MaybeWho = None,
-    tenant: Tenant = "local",
+    token_file: TokenFile = None,
+    tenant: Tenant = None,
     json: Json = False,
 ) -> int:
     """Take a right back at once: looked at right before anything is sent, whoever approved it."""
-    return _said(subject, reason, who, tenant, granted=False, json=json)
+    return _said(subject, reason, claim_or_me(who, token_file), tenant, granted=False, json=json)
 
 
 def grant(
     subject: Subject,
     reason: Reason,
     who: MaybeWho = None,
-    tenant: Tenant = "local",
+    token_file: TokenFile = None,
+    tenant: Tenant = None,
     json: Json = False,
 ) -> int:
     """Give back what was revoked; policies see it as input.grants. It permits nothing by itself."""
-    return _said(subject, reason, who, tenant, granted=True, json=json)
+    return _said(subject, reason, claim_or_me(who, token_file), tenant, granted=True, json=json)
 
 
 def revocations(json: Json = False) -> int:
@@ -79,7 +86,7 @@ def revocations(json: Json = False) -> int:
 
 
 def _said(
-    subject: str, reason: str, who: str | None, tenant: str, *, granted: bool, json: bool
+    subject: str, reason: str, claimed: Claim, tenant: str | None, *, granted: bool, json: bool
 ) -> int:
     kind, colon, value = subject.partition(":")
     if not colon or not value:
@@ -88,16 +95,33 @@ def _said(
             op="cli.authority",
             code="unusable_argument",
         )
-    by, why = words.someone(who), words.said(reason, "--reason")
-    words.person(tenant)
+    why = words.said(reason, "--reason")
+    chosen = None if tenant is None else words.person(tenant, "--tenant")
 
-    async def work(parts: "Parts", watch: "Watch") -> None:
-        await parts.events.say(tenant, kind, value, granted=granted, by=by, reason=why)
+    async def work(parts: "Parts", watch: "Watch") -> tuple[str, str]:
+        who = await claimed.proved(parts, "authority")
+        of = _tenant(chosen, who)
+        await parts.events.say(of, kind, value, granted=granted, by=who.name, reason=why)
+        return of, who.name
 
-    opened(work)
+    of, by = opened(work)
     word = "granted" if granted else "revoked"
     if json:
-        out_json({"subject": subject, "word": word, "tenant": tenant, "by": by, "reason": why})
+        out_json({"subject": subject, "word": word, "tenant": of, "by": by, "reason": why})
     else:
-        out(f"{subject} is {word} for tenant {tenant}, from the next decision on.")
+        out(f"{subject} is {word} for tenant {of}, from the next decision on.")
     return Exit.DONE
+
+
+def _tenant(chosen: str | None, who: "Approver") -> str:
+    """The tenant that a word is about; whoever a token signs in speaks for theirs alone."""
+    if who.tenant is None:
+        return chosen or "local"
+    if chosen not in {None, who.tenant}:
+        raise InputError(
+            f"--tenant {chosen}: the token of {who.name} signs in to {who.tenant}. Leave --tenant "
+            "out, or use a token for that tenant.",
+            op="cli.authority",
+            code="other_tenant",
+        )
+    return who.tenant

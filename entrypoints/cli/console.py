@@ -2,44 +2,16 @@
 
 import json
 import sys
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from checkrein.contracts.display import short as short
+from checkrein.contracts.display import shown as shown
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from checkrein.errors import CheckreinError
-
-_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-"""Unicode categories that steer a terminal or hide: controls, formats, surrogates, separators."""
-
-
-def shown(text: object, *, lines: bool = False) -> str:
-    """Text in which every character that a terminal would obey or hide is written as \\uXXXX.
-
-    Args:
-        text: what to show; anything but text is shown as str() gives it.
-        lines: keep line breaks and tabs, for previews.
-    """
-    whole = str(text)
-    if whole.isascii() and whole.isprintable():
-        return whole
-    kept = "\n\t" if lines else ""
-    return "".join(
-        c if c in kept or unicodedata.category(c) not in _UNSEEN else _escape(c)
-        for c in (whole.replace("\r\n", "\n") if lines else whole)
-    )
-
-
-def _escape(c: str) -> str:
-    return f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}"
-
-
-def short(text: object, width: int = 100) -> str:
-    """One shown line, cut to a width."""
-    line = shown(" ".join(str(text)[: 4 * width].split()))
-    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 class ReaderGone(Exception):  # noqa: N818 - a control signal, no error

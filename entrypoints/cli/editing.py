@@ -9,6 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from checkrein.contracts.folding import unfolded
+from checkrein.contracts.secrets import masked
 from checkrein.entrypoints.cli.opening import opened
 from checkrein.errors import InputError
 
@@ -36,7 +38,10 @@ def edited_arguments(approval_id: str) -> dict[str, Any]:
 
 
 def changed(args: dict[str, Any], *, title: str) -> dict[str, Any]:
-    """Let a person change arguments in their editor. Raises as `edited_arguments` does."""
+    """Let a person change arguments in their editor. Raises as `edited_arguments` does.
+
+    What looks like a credential is masked there; where it is left so, it stays what it was.
+    """
     named = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not named or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InputError(
@@ -45,7 +50,7 @@ def changed(args: dict[str, Any], *, title: str) -> dict[str, Any]:
             op=_OP,
             code="no_editor",
         )
-    before = json.dumps(args, ensure_ascii=True, indent=2)
+    before = json.dumps(masked(args)[0], ensure_ascii=True, indent=2)
     # Private to this person; ASCII alone, so that no terminal obeys what stands in it.
     handle, path = tempfile.mkstemp(prefix="checkrein-edit-", suffix=".json")
     file = Path(path)
@@ -65,11 +70,11 @@ def changed(args: dict[str, Any], *, title: str) -> dict[str, Any]:
         raise _refused(f"what was saved is no JSON ({error})", file) from error
     if not isinstance(value, dict):
         raise _refused("what was saved is no JSON object", file)
-    if value == args:
-        file.unlink()
-        raise InputError("Nothing was changed, and nothing was said.", op=_OP, code="unchanged")
     file.unlink()
-    return cast("dict[str, Any]", value)
+    wanted = unfolded(cast("dict[str, Any]", value), args)
+    if wanted == args:
+        raise InputError("Nothing was changed, and nothing was said.", op=_OP, code="unchanged")
+    return wanted
 
 
 def _refused(problem: str, file: Path) -> InputError:

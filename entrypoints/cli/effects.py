@@ -7,8 +7,9 @@ import typer
 from checkrein.entrypoints.cli import words
 from checkrein.entrypoints.cli.console import out, out_json, out_table, short
 from checkrein.entrypoints.cli.exits import Exit
+from checkrein.entrypoints.cli.identity import Claim, check_tenant, claim
 from checkrein.entrypoints.cli.opening import opened
-from checkrein.entrypoints.cli.options import Json
+from checkrein.entrypoints.cli.options import Json, TokenFile
 from checkrein.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def reconcile(
         str | None,
         typer.Option("--as", metavar="WHO", help="Settle it by hand, as this person."),
     ] = None,
+    token_file: TokenFile = None,
     outcome: Annotated[
         str | None, typer.Option(metavar="committed|not-applied", help="What became of it.")
     ] = None,
@@ -68,29 +70,43 @@ def reconcile(
     Exit code 0: it is settled. 3: the target proves nothing, so that a person must.
     """
     effect_id = words.identifier(effect, "EFFECT")
-    given = [value is not None for value in (who, outcome, evidence)]
-    if any(given) and not all(given):
+    by_hand = any(value is not None for value in (who, token_file, outcome, evidence))
+    claimed = claim(who, token_file) if by_hand else None
+    if claimed is not None and (claimed.nobody or outcome is None or evidence is None):
         raise InputError(
-            "By hand it takes all three: --as WHO --outcome committed|not-applied --evidence REF.",
+            "By hand it takes all three: --as WHO --outcome committed|not-applied --evidence REF. "
+            "A token stands for --as.",
             op="cli.reconcile",
             code="usage",
         )
 
     async def work(parts: "Parts", watch: "Watch") -> "Reconciled":
-        from checkrein.graph.reconciliation import reconcile_by_person, reconcile_by_target
+        from checkrein.graph.reconciliation import reconcile_by_target
 
-        if who is None or outcome is None or evidence is None:
+        if claimed is None or outcome is None or evidence is None:
             watch.waiting("the target's answer")
             return await reconcile_by_target(parts.front_door, effect_id)
-        return await reconcile_by_person(
-            parts.front_door,
-            effect_id,
-            _outcome(outcome),
-            by=words.person(who),
-            evidence=words.said(evidence, "--evidence"),
-        )
+        return await _by_hand(parts, effect_id, claimed, outcome, evidence)
 
     return _told(opened(work), json=json)
+
+
+async def _by_hand(
+    parts: "Parts", effect_id: str, claimed: Claim, outcome: str, evidence: str
+) -> "Reconciled":
+    from checkrein.graph.reconciliation import reconcile_by_person
+
+    who = await claimed.proved(parts, "reconcile")
+    record = await parts.records.effect(effect_id)
+    await check_tenant(parts, record.effect.attempt_id, who)
+    return await reconcile_by_person(
+        parts.front_door,
+        effect_id,
+        _outcome(outcome),
+        by=who.name,
+        evidence=words.said(evidence, "--evidence"),
+        authenticated=who.authenticated,
+    )
 
 
 def effect_json(record: "EffectRecord") -> dict[str, Any]:

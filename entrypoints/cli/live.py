@@ -50,6 +50,13 @@ class Live:
         self._thread.join()
         self._stop()
 
+    def hush(self) -> None:
+        """Say nothing any more: another view has the terminal from now on."""
+        self._ended.set()
+        self._thread.join()
+        self._stop()
+        self._write, self._spin = _unwritten, None
+
     def line(self, text: str) -> None:
         """Write one line."""
         # A closed terminal must not stop the work.
@@ -77,6 +84,10 @@ class Live:
 
 Looks = tuple["Callable[[str], None]", "Callable[[str], None] | None", "Callable[[], None]"]
 """How to write a line, how to show what is waited for in place, and how to end that."""
+
+
+def _unwritten(text: str) -> None:
+    """Where nothing is to be said any more."""
 
 
 def _plain() -> Looks:

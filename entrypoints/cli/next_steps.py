@@ -7,6 +7,7 @@ from checkrein.contracts.approval import ApprovalRequest
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.task import TaskContract
 from checkrein.graph.report import Report
+from checkrein.nodes.approvers import asserted_is_enough
 
 _S = AttemptStatus
 
@@ -26,10 +27,15 @@ def people(contract: TaskContract, request: ApprovalRequest) -> list[str]:
 
 
 def approve_command(contract: TaskContract, request: ApprovalRequest) -> str | None:
-    """The command that approves, as the first person who may; None where nobody may."""
+    """The command that approves, as the first person who may; None where nobody may.
+
+    Where a name alone is not enough it names nobody: it is whoever holds the token.
+    """
     named = people(contract, request)
     if not named:
         return None
+    if not asserted_is_enough(contract):
+        return f"checkrein approve {request.approval_id}"
     return f"checkrein approve {request.approval_id} --as {shlex.quote(named[0])}"
 
 

@@ -45,6 +45,8 @@ def opened(work: Work[T], stopping: Stopping | None = None) -> T:
     from checkrein.settings import Settings
 
     settings = Settings.from_env()
+    # Whoever speaks is known by now, and no process that is started from here inherits the proof.
+    os.environ.pop("CHECKREIN_TOKEN", None)
     with Live("Checkrein to load") as live:
         from checkrein.compose import composed
         from checkrein.entrypoints.cli.watch import Watch

@@ -1,5 +1,6 @@
 """Arguments and options that several commands share."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,12 +14,21 @@ AttemptId = Annotated[
 ApprovalId = Annotated[
     str, typer.Argument(metavar="ID", help="An approval's id, as `checkrein approvals` lists it.")
 ]
-Who = Annotated[
-    str,
+NamedWho = Annotated[
+    str | None,
     typer.Option(
         "--as",
         metavar="WHO",
-        help="Who says so. The name is stored as asserted, not as authenticated.",
+        help="Who says so, where no token does: stored as asserted, not as authenticated.",
+    ),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--token-file",
+        metavar="FILE",
+        help="Holds a token (`checkrein token issue`) that proves who says so; else "
+        "CHECKREIN_TOKEN does.",
     ),
 ]
 MaybeWho = Annotated[

@@ -7,8 +7,9 @@ import typer
 from checkrein.entrypoints.cli import words
 from checkrein.entrypoints.cli.console import out, out_json
 from checkrein.entrypoints.cli.exits import Exit
+from checkrein.entrypoints.cli.identity import Claim, check_tenant, claim_or_me
 from checkrein.entrypoints.cli.opening import driving, opened
-from checkrein.entrypoints.cli.options import AttemptId, Json, MaybeWho, Reason
+from checkrein.entrypoints.cli.options import AttemptId, Json, MaybeWho, Reason, TokenFile
 
 if TYPE_CHECKING:
     from checkrein.compose import Parts
@@ -25,39 +26,48 @@ def answer(
     attempt: AttemptId,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What to tell the model.")],
     who: MaybeWho = None,
+    token_file: TokenFile = None,
     json: Json = False,
 ) -> int:
     """Answer the model's question, or say how a stopped turn goes on."""
     prefix, text = words.identifier(attempt, "ATTEMPT"), words.said(text, "TEXT")
-    by = words.someone(who)
+    claimed = claim_or_me(who, token_file)
 
     async def work(parts: "Parts", watch: "Watch") -> Told:
-        attempt_id = await parts.records.resolve(prefix)
+        attempt_id, by = await _spoken(parts, prefix, claimed)
         report = await parts.front_door.answer(attempt_id, text, by=by)
         return report, await parts.events.contract(attempt_id)
 
     return _recorded(*opened(work), json=json)
 
 
-def pause(attempt: AttemptId, who: MaybeWho = None, json: Json = False) -> int:
+def pause(
+    attempt: AttemptId, who: MaybeWho = None, token_file: TokenFile = None, json: Json = False
+) -> int:
     """Ask an attempt at work to wait at its next safe point."""
-    prefix, by = words.identifier(attempt, "ATTEMPT"), words.someone(who)
+    prefix, claimed = words.identifier(attempt, "ATTEMPT"), claim_or_me(who, token_file)
 
     async def work(parts: "Parts", watch: "Watch") -> Told:
-        attempt_id = await parts.records.resolve(prefix)
+        attempt_id, by = await _spoken(parts, prefix, claimed)
         report = await parts.front_door.pause(attempt_id, by=by)
         return report, await parts.events.contract(attempt_id)
 
     return _recorded(*opened(work), json=json)
 
 
-def cancel(attempt: AttemptId, reason: Reason, who: MaybeWho = None, json: Json = False) -> int:
+def cancel(
+    attempt: AttemptId,
+    reason: Reason,
+    who: MaybeWho = None,
+    token_file: TokenFile = None,
+    json: Json = False,
+) -> int:
     """End an attempt; what has happened stays on the record."""
     prefix, why = words.identifier(attempt, "ATTEMPT"), words.said(reason, "--reason")
-    by = words.someone(who)
+    claimed = claim_or_me(who, token_file)
 
     async def work(parts: "Parts", watch: "Watch") -> Told:
-        attempt_id = await parts.records.resolve(prefix)
+        attempt_id, by = await _spoken(parts, prefix, claimed)
         report = await parts.front_door.cancel(attempt_id, by=by, reason=why)
         return report, await parts.events.contract(attempt_id)
 
@@ -65,7 +75,11 @@ def cancel(attempt: AttemptId, reason: Reason, who: MaybeWho = None, json: Json 
 
 
 def approvals(
-    attempt: Annotated[str | None, typer.Argument(metavar="[ATTEMPT]")] = None, json: Json = False
+    attempt: Annotated[str | None, typer.Argument(metavar="[ATTEMPT]")] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show previews and arguments unfolded, however long.")
+    ] = False,
+    json: Json = False,
 ) -> int:
     """Show what people are asked to approve, oldest first."""
     prefix = None if attempt is None else words.identifier(attempt, "ATTEMPT")
@@ -79,16 +93,24 @@ def approvals(
     from checkrein.entrypoints.cli.summary import approval_json, print_approval
 
     if json:
-        out_json({"approvals": [approval_json(*one) for one in found]})
+        out_json({"approvals": [approval_json(*one, full=full) for one in found]})
     elif not found:
         out("Nothing waits for approval.")
     for place, one in enumerate([] if json else found):
         if place:
             out()
-        print_approval(*one)
+        print_approval(*one, full=full)
         out(f"    checkrein approve {one[0].approval_id} --as WHO")
         out(f"    checkrein reject {one[0].approval_id} --as WHO --reason TEXT")
     return Exit.DONE
+
+
+async def _spoken(parts: "Parts", prefix: str, claimed: Claim) -> tuple[str, str]:
+    """The attempt that is meant, and who speaks to it."""
+    who = await claimed.proved(parts, "run")
+    attempt_id = await parts.records.resolve(prefix)
+    await check_tenant(parts, attempt_id, who)
+    return attempt_id, who.name
 
 
 async def _asked(parts: "Parts", attempt_id: str | None) -> Asked:

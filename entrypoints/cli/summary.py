@@ -3,10 +3,16 @@
 from typing import Any
 
 from checkrein.contracts.approval import ApprovalRequest
+from checkrein.contracts.approval_text import expires, facts, preview_lines
+from checkrein.contracts.folding import folded, folded_text
+from checkrein.contracts.secrets import masked
 from checkrein.contracts.task import TaskContract
 from checkrein.entrypoints.cli.console import out, short, shown
 from checkrein.entrypoints.cli.next_steps import NextSteps, approve_command, next_steps, people
 from checkrein.graph.report import Report
+
+PREVIEW_IN_JSON = 32_000
+"""Most characters of a preview in JSON, about; --full shows all of it."""
 
 
 def report_json(report: Report, contract: TaskContract) -> dict[str, Any]:
@@ -20,12 +26,24 @@ def report_json(report: Report, contract: TaskContract) -> dict[str, Any]:
     }
 
 
-def approval_json(request: ApprovalRequest, contract: TaskContract) -> dict[str, Any]:
-    """One request as programs see it: all of it, and who may answer."""
-    return request.model_dump(mode="json") | {
+def approval_json(
+    request: ApprovalRequest, contract: TaskContract, *, full: bool = False
+) -> dict[str, Any]:
+    """One request as programs see it, and who may answer."""
+    return request_json(request, full=full) | {
         "may_answer": people(contract, request),
         "approve": approve_command(contract, request),
     }
+
+
+def request_json(request: ApprovalRequest, *, full: bool = False) -> dict[str, Any]:
+    """A request without credentials that are seen as such, and in bounds unless all is wanted.
+
+    An edit that leaves a folded or masked argument as it stands here gets the whole back.
+    """
+    args = masked(request.args)[0] if full else folded(request.args)
+    preview = request.preview if full else folded_text(request.preview, PREVIEW_IN_JSON)
+    return request.model_dump(mode="json") | {"args": args, "preview": preview}
 
 
 def print_report(report: Report, contract: TaskContract) -> None:
@@ -63,21 +81,23 @@ def _print_verification(report: Report) -> None:
             out(f"          {shown(line)}")
 
 
-def print_approval(request: ApprovalRequest, contract: TaskContract) -> None:
-    """Show one request as a person needs it to decide."""
-    named = ", ".join(people(contract, request)) or "nobody"
-    until = "" if request.expires_at is None else f", until {request.expires_at:%Y-%m-%d %H:%M} UTC"
-    out(f"Approval {request.approval_id} is {request.status}{until}")
-    _fact("what", f"{request.capability} on {request.resource}")
-    _fact("why", f"the model says: {short(request.purpose, 300) or '(nothing)'}")
-    _fact("asked by", f"{request.requested_by}; rule {request.reason_code}")
-    _fact("may answer", f"{named} (as {' or '.join(request.roles)})")
-    _fact("undo", "it can be undone" if request.reversible else "it can NOT be undone")
-    _fact("on failure", request.on_failure)
-    _fact("a yes is for", f"this action once, on version {request.resource_version[:19]}")
-    if request.replaces is not None:
-        _fact("replaces", f"{request.replaces}, which went stale")
-    for line in shown(request.preview, lines=True).splitlines():
+def print_approval(request: ApprovalRequest, contract: TaskContract, *, full: bool = False) -> None:
+    """Show one request as a person needs it to decide; a long preview is folded unless `full`."""
+    out(f"Approval {request.approval_id} is {request.status}, until {expires(request)}")
+    for name, text in facts(request):
+        _fact(name, text)
+        if name == "asked by":
+            named = ", ".join(map(shown, people(contract, request))) or "nobody"
+            _fact("may answer", f"{named} (as {' or '.join(map(shown, request.roles))})")
+    for warning in request.warnings:
+        _fact("LOOK", short(warning, 300))
+    _fact("preview", request.preview_kind.value)
+    if full:
+        lines = shown(request.preview, lines=True).split("\n")
+    else:
+        whole = f"all of it: checkrein approvals {request.attempt_id} --full"
+        lines = preview_lines(request.preview, whole)
+    for line in lines:
         out(f"    {line}")
 
 

@@ -45,6 +45,10 @@ class Watch:
         """Say what is being waited for from now on."""
         self._live.waiting(text)
 
+    def hush(self) -> None:
+        """Say nothing any more: another view has the terminal from now on."""
+        self._live.hush()
+
     def _told(self, attempt_id: str, payload: Payload) -> None:
         if self.attempt_id != attempt_id:
             self._name(attempt_id)

@@ -7,14 +7,15 @@ from checkrein.errors import InputError
 _NAME = re.compile(r"[\w.@+-]{1,128}")
 
 
-def person(name: str) -> str:
-    """A person's name as contracts write it.
+def person(name: str, where: str = "--as") -> str:
+    """A person's or tenant's name as contracts write it.
 
     Raises:
         InputError: it is empty, too long, or holds anything but letters, digits and . @ + - _
     """
     if not _NAME.fullmatch(name):
-        raise _refused("--as", "names a person by letters, digits and . @ + - _, at most 128")
+        whose = "a person" if where == "--as" else "one"
+        raise _refused(where, f"names {whose} by letters, digits and . @ + - _, at most 128")
     return name
 
 

@@ -171,7 +171,7 @@ def test_status_lists_attempts_and_takes_beginnings(
 
 def test_an_edit_on_the_command_line(cli: Cli, asked: dict[str, Any], tmp_path: Path) -> None:
     """Protects: other arguments from an option or a file; what is unusable changes nothing."""
-    unusable = [
+    unusable: list[tuple[list[str], str]] = [
         (["--args", "[1]"], "one JSON object"),
         (["--args", '{"path":'], "line 1 column"),
         (["--args", '{"path": "b.txt"}'], "add content"),

@@ -85,7 +85,7 @@ def test_version(plain_cli: Callable[..., Ran]) -> None:
         (["run"], "Missing argument 'TASK.yaml'. See: checkrein run --help"),
         (["db", "drop"], "No such command 'drop'. See: checkrein db --help"),
         (["trace"], "No command is given"),
-        (["approve", "apr_1"], "Missing option '--as'. See: checkrein approve --help"),
+        (["reject", "apr_1"], "Missing option '--reason'. See: checkrein reject --help"),
         (["recover"], "Name one attempt, or give --all"),
         (["recover", "abc", "--all"], "Name one attempt, or give --all"),
         (["status", "../x"], "ATTEMPT is no id"),

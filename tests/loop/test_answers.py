@@ -1,5 +1,6 @@
 """The four answers, and what comes of each: nothing runs but what was approved as it was shown."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,26 @@ OTHER = {"path": "b.txt", "content": "three\n"}
 
 def written(workspace: str) -> dict[str, str]:
     return {path.name: path.read_text() for path in Path(workspace).iterdir()}
+
+
+async def test_of_two_answers_at_once_the_second_is_told_who_was_first(
+    tmp_path: Path, settings: Settings
+) -> None:
+    """Protects whoever is slower: they hear whose answer counts, never a state table's words."""
+    async with opened(settings) as (harness, _):
+        report = await harness.run(contract(tmp_path, [WRITE, DONE], policy=asking(tmp_path)))
+        (request,) = report.approvals
+        people = ["bob", "carol"] * 2
+        answers = [harness.approve(request.approval_id, by=person) for person in people]
+        said = await asyncio.gather(*answers, return_exceptions=True)
+        told = [str(one) for one in said if isinstance(one, ConflictError)]
+        (first,) = [
+            p for p, one in zip(people, said, strict=True) if not isinstance(one, Exception)
+        ]
+        assert len(told) == len(people) - 1
+        assert all(f"is GRANTED by {first}" in one for one in told), told
+        done = await harness.resume(report.attempt_id)
+    assert done.effects == {"COMMITTED": 1}
 
 
 @pytest.mark.shows(90)

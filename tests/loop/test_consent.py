@@ -1,19 +1,21 @@
 """A yes counts for one action, as it was shown, by those who may say it when it is about to run."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import asking, move_clock
+from asking import asking
 from loops import DONE, call, contract, opened, payloads, says
 
+from checkrein import capability
 from checkrein.compose import Parts
+from checkrein.contracts.approval import Answer, Approver, Said
 from checkrein.contracts.attempt import AttemptStatus
-from checkrein.contracts.event import ApprovalEscalated, ApprovalExpired, ApprovalStale, Observed
+from checkrein.contracts.event import ApprovalStale, Observed
+from checkrein.contracts.token import TokenOrder
 from checkrein.errors import ConflictError, InputError
+from checkrein.graph.approvals import answer_approval
 from checkrein.harness import Harness
 from checkrein.settings import Settings
 
@@ -84,7 +86,7 @@ async def test_an_asserted_name_is_good_for_low_risk_alone(
     """Protects: above the risk that the contract names, a name must be proved."""
     policy = asking(tmp_path)
     risky = contract(tmp_path, [WRITE, DONE], policy=policy, risk="medium")
-    async with opened(settings) as (harness, _):
+    async with opened(settings) as (harness, parts):
         report = await harness.run(risky)
         with pytest.raises(InputError, match="risk is medium") as refused:
             await harness.approve(report.approvals[0].approval_id, by="bob")
@@ -93,6 +95,13 @@ async def test_an_asserted_name_is_good_for_low_risk_alone(
         trusting = contract(
             tmp_path / "other", [WRITE, DONE], policy=policy, risk="medium", approvals=rules
         )
+        given = {"person": "bob", "tenant": "local", "days": 1, "issued_by": "root"}
+        order = TokenOrder.model_validate({**given, "scopes": ["approve"]})
+        token = (await parts.tokens.issue(order)).secret
+        with pytest.raises(InputError, match="The token is that of bob"):
+            await harness.approve(report.approvals[0].approval_id, by="carol", token=token)
+        await harness.approve(report.approvals[0].approval_id, token=token)
+        assert (await harness.resume(report.attempt_id)).effects == {"COMMITTED": 1}
         other = await harness.run(trusting)
         await harness.approve(other.approvals[0].approval_id, by="bob")
         assert (await harness.resume(other.attempt_id)).effects == {"COMMITTED": 1}
@@ -185,95 +194,48 @@ async def test_a_policy_that_now_denies(tmp_path: Path, settings: Settings) -> N
     assert first.diagnostics is not None and first.diagnostics.error_type == "closed"
 
 
-@pytest.mark.parametrize("answer", ["", "bob"])
-async def test_time_runs_out(answer: str, tmp_path: Path, settings: Settings) -> None:
-    """Protects: no answer in time is a recorded no, and so is a yes that came to nothing."""
-    policy = asking(tmp_path, '"roles": ["approver"], "expires_in_s": 60')
-    task = contract(tmp_path, [WRITE, DONE], policy=policy)
-    async with opened(settings) as (harness, parts):
+async def test_another_contract_is_not_what_was_approved(
+    tmp_path: Path, settings: Settings
+) -> None:
+    """Protects: a new version of a capability under the same name runs on no old yes."""
+    taken: list[str] = []
+
+    def till(version: str) -> Any:
+        @capability("till.pay", version=version)
+        async def pay(to: str) -> None:
+            """Pay somebody."""
+            taken.append(to)
+
+        return pay
+
+    turn = says("I pay.", call("till.pay", to="acme"))
+    task = contract(tmp_path, [turn, DONE], policy=asking(tmp_path), capabilities=["till.pay"])
+    async with opened(settings, till("1")) as (harness, _):
         report = await harness.run(task)
-        approval_id = report.approvals[0].approval_id
-        if answer:
-            await harness.approve(approval_id, by=answer)
-        move_clock(settings, timedelta(seconds=61))
-        with pytest.raises(ConflictError, match="EXPIRED"):
-            await harness.approve(approval_id, by="carol")
+        await harness.approve(report.approvals[0].approval_id, by="bob")
+    async with opened(settings, till("2")) as (harness, parts):
         done = await harness.resume(report.attempt_id)
         told = await payloads(parts, report.attempt_id)
-    assert done.effects == {}
-    assert len([p for p in told if isinstance(p, ApprovalExpired)]) == 1
+    assert (taken, done.effects) == ([], {})
     (seen,) = [p.observation for p in told if isinstance(p, Observed)]
-    assert seen.status == "rejected"
-    assert seen.diagnostics is not None and "in time" in seen.diagnostics.advice
+    assert seen.diagnostics is not None and seen.diagnostics.error_type == "contract_changed"
 
 
-ESCALATION = [{"after_s": 60, "role": "lead"}, {"after_s": 120, "role": "head"}]
-
-
-async def test_unanswered_it_goes_to_the_next_role(tmp_path: Path, settings: Settings) -> None:
-    """Protects: each step is taken when its time has come, once, and opens it to one more role."""
-    rules = {
-        "roles": {"approver": ["bob"], "lead": ["erin"], "head": ["frank"]},
-        "escalation": ESCALATION,
-    }
-    task = contract(tmp_path, [WRITE, DONE], policy=asking(tmp_path), approvals=rules)
-    async with opened(settings) as (harness, parts), opened(settings) as (_, others):
-        report = await harness.run(task)
-        approval_id = report.approvals[0].approval_id
-        await parts.front_door.sweep()
-        with pytest.raises(InputError, match="erin may not"):
-            await harness.approve(approval_id, by="erin")
-        move_clock(settings, timedelta(seconds=61))
-        await asyncio.gather(*(p.front_door.sweep() for p in (parts, others, parts, others)))
-        (request,) = await harness.approvals()
-        assert request.roles == ["approver", "lead"]
-        with pytest.raises(InputError, match="frank may not"):
-            await harness.approve(approval_id, by="frank")
-        await harness.approve(approval_id, by="erin")
-        done = await harness.resume(report.attempt_id)
-        told = await payloads(parts, report.attempt_id)
-    assert done.effects == {"COMMITTED": 1}
-    steps = [(p.step, p.role) for p in told if isinstance(p, ApprovalEscalated)]
-    assert steps == [(1, "lead")]
-
-
-async def test_all_steps_at_once_after_a_long_night(tmp_path: Path, settings: Settings) -> None:
-    """Protects: steps that nobody took in time are caught up with, and then it expires."""
-    rules = {
-        "roles": {"approver": ["bob"], "lead": ["erin"], "head": ["frank"]},
-        "escalation": ESCALATION,
-    }
-    policy = asking(tmp_path, '"roles": ["approver"], "expires_in_s": 3600')
-    task = contract(tmp_path, [WRITE, DONE], policy=policy, approvals=rules)
+async def test_another_tenant_answers_nothing(tmp_path: Path, settings: Settings) -> None:
+    """Protects: whoever is signed in elsewhere is not even told that there is a request."""
     async with opened(settings) as (harness, parts):
-        report = await harness.run(task)
-        move_clock(settings, timedelta(seconds=200))
-        await parts.front_door.sweep()
-        assert (await harness.approvals())[0].roles == ["approver", "lead", "head"]
-        move_clock(settings, timedelta(seconds=3700))
-        await parts.front_door.sweep()
-        await parts.front_door.sweep()
-        assert await harness.approvals() == []
-        done = await harness.resume(report.attempt_id)
-        told = await payloads(parts, report.attempt_id)
-    assert done.effects == {}
-    assert [p.step for p in told if isinstance(p, ApprovalEscalated)] == [1, 2]
-    assert len([p for p in told if isinstance(p, ApprovalExpired)]) == 1
-
-
-async def test_nobody_is_asked_before_the_time(tmp_path: Path, settings: Settings) -> None:
-    """Protects: the database, not the caller, says whether a step is due."""
-    rules = {"roles": {"approver": ["bob"], "lead": ["erin"]}, "escalation": ESCALATION[:1]}
-    task = contract(tmp_path, [WRITE, DONE], policy=asking(tmp_path), approvals=rules)
-    async with opened(settings) as (harness, parts):
-        report = await harness.run(task)
+        report = await harness.run(contract(tmp_path, [WRITE, DONE], policy=asking(tmp_path)))
         (request,) = report.approvals
-        early = {"approval_id": request.approval_id, "action_id": request.action_id}
-        for step in (
-            ApprovalEscalated(**early, step=1, role="lead"),
-            ApprovalEscalated(**early, step=1, role="mallory"),
-            ApprovalExpired(**early),
-        ):
-            with pytest.raises(ConflictError):
-                await parts.events.append(report.attempt_id, [step], fence=None)
-        await harness.approve(request.approval_id, by="bob")
+        stranger = Approver(name="bob", authenticated=True, tenant="elsewhere")
+        for answer in (Said(answer=Answer.APPROVE), Said(answer=Answer.REJECT, reason="no")):
+            with pytest.raises(InputError, match="There is no approval") as refused:
+                await answer_approval(
+                    parts.events, parts.records, request.approval_id, answer, stranger
+                )
+            assert refused.value.code == "other_tenant"
+        assert (await harness.resume(report.attempt_id)).effects == {}
+        home = stranger.model_copy(update={"tenant": "local"})
+        await answer_approval(
+            parts.events, parts.records, request.approval_id, Said(answer=Answer.APPROVE), home
+        )
+        assert (await harness.resume(report.attempt_id)).effects == {"COMMITTED": 1}

@@ -73,7 +73,7 @@ def used(monkeypatch: pytest.MonkeyPatch, policy: Hooked) -> None:
     async def lent(_: object, *about: object) -> AsyncGenerator[Hooked]:
         yield policy
 
-    monkeypatch.setattr("checkrein.compose._Opener._policy", lent)
+    monkeypatch.setattr("checkrein.attempt_ports.Opener._policy", lent)
 
 
 def texts_in(folder: Path) -> list[str]:

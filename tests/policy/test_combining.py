@@ -25,6 +25,7 @@ ASK = st.fixed_dictionaries(
         "quorum": st.integers(1, 5),
         "expires_in_s": st.sampled_from([30, 60, 86_400, 2_592_000]),
         "separation_of_duty": st.booleans(),
+        "scopes": st.lists(st.sampled_from(["once", "task", "class"]), min_size=1, max_size=3),
     },
 )
 LISTS = st.lists(st.sampled_from(["x", "y", "z"]), min_size=1, max_size=3)
@@ -126,6 +127,12 @@ def merged_limits(limits: list[dict[str, Any]]) -> dict[str, Any] | None:
     return None if None in found.values() else found
 
 
+def shared_scopes(asks: list[Any]) -> list[str]:
+    """How far a yes may reach where all asks agree; this action once is always on offer."""
+    offered = [set(ask.get("scopes", ["once"])) for ask in asks]
+    return sorted({"once"} | set.intersection(*offered))
+
+
 def shared_roles(asks: list[dict[str, Any]]) -> list[str]:
     """The roles that every ask accepts."""
     accepted: list[set[str]] = [set(ask.get("roles", ["approver"])) for ask in asks]
@@ -165,6 +172,7 @@ def test_deny_beats_ask_beats_allow(decide: Decide) -> None:
                 "quorum": max(ask.get("quorum", 1) for ask in asks),
                 "expires_in_s": min(ask.get("expires_in_s", 86_400) for ask in asks),
                 "separation_of_duty": any(ask.get("separation_of_duty", False) for ask in asks),
+                "scopes": shared_scopes(asks),
             }
 
     holds()

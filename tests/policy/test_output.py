@@ -156,6 +156,7 @@ def test_a_refusal_is_recorded_as_a_denial() -> None:
         "constraints": {},
         "approval": None,
         "obligations": [],
+        "covered_by": None,
         "policy_version": "sha256:00",
         "engine": "some engine",
         "input_ref": "sha256:11",

@@ -51,6 +51,7 @@ async def test_write_inside_is_asked(
         "quorum": 1,
         "expires_in_s": 86_400,
         "separation_of_duty": False,
+        "scopes": ["once"],
     }
 
 

@@ -15,15 +15,20 @@ CALLABLE = {
     "append",
     "approval_json",
     "beat",
+    "claim_deliveries",
     "effect_json",
     "grant_json",
+    "issue_token",
     "now",
     "owns",
     "position_of",
+    "record_delivery",
     "release",
+    "revoke_token",
     "say",
     "start",
     "take_lease",
+    "use_token",
 }
 """The functions that the application role may call."""
 

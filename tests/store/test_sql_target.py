@@ -57,9 +57,11 @@ async def test_a_change_is_shown_made_and_counted(target: SqlRow, by_hand: Sql) 
     prepared = await target.prepare({"key": "007", "set": {"price": "12.5", "stock": 3}})
     assert prepared.resource == "row:shop.articles:7"
     assert prepared.preview.splitlines() == [
-        "shop.articles 7:",
-        "  price: 12345678901234567890.10 -> 12.50",
-        "  revision: 1 -> 2",
+        "UPDATE shop.articles SET price = $1, revision = $2 WHERE id = $3",
+        "  $1 price: 12345678901234567890.10 -> 12.50",
+        "  $2 revision: 1 -> 2",
+        '  $3 id: "7"',
+        "rows: 1, counted now under this key; it changes only while it is as shown here",
     ]
     outcome = await target.send(prepared, new_permit(), owner)
     assert (outcome.status, outcome.version) == (EffectStatus.COMMITTED, prepared.to_version)

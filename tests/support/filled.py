@@ -9,9 +9,11 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from annotated_types import Ge, Gt
 from pydantic import BaseModel
 
+from checkrein.contracts.approval import Said
 from checkrein.contracts.decision import DecisionOutput, Verdict
 from checkrein.contracts.effect import EffectStatus, Outcome
 from checkrein.contracts.event import EffectRefused, EffectUnknown
+from checkrein.contracts.permission import Bound, Reach, Scope
 
 Noun = TypeVar("Noun", bound=BaseModel)
 
@@ -20,6 +22,9 @@ TEXT = "x1"
 
 # What the annotations cannot say: fields that go together.
 FIXED: dict[type[BaseModel], dict[str, Any]] = {
+    Bound: {"at_least": 1, "at_most": 2, "one_of": None, "below": None},
+    Reach: {"scope": Scope.CLASS},
+    Said: {"args": None},
     DecisionOutput: {"decision": Verdict.REQUIRE_APPROVAL},
     EffectRefused: {"outcome": Outcome(status=EffectStatus.REFUSED, error_type=TEXT)},
     EffectUnknown: {"outcome": Outcome(status=EffectStatus.UNKNOWN_EFFECT, message=TEXT)},

@@ -120,6 +120,11 @@ def _not_yet(f: Folded, p: e.ApprovalEscalated | e.ApprovalExpired) -> None:
     must(False)
 
 
+def _not_permitted(f: Folded, p: e.PermissionUsed | e.PlanAccepted | e.ResultAccepted) -> None:
+    """Nobody in these stories says yes to more than one action, or hands in a plan or a result."""
+    must(False)
+
+
 def _granted(f: Folded, p: e.ApprovalGranted) -> None:
     found = _request(f, p.approval_id, p.action_id)
     must(f.cancel_reason is None)
@@ -329,6 +334,9 @@ _HANDLERS: dict[type, Callable[[Folded, Any], None]] = {
     e.ApprovalEscalated: _not_yet,
     e.ApprovalExpired: _not_yet,
     e.ApprovalGranted: _granted,
+    e.PermissionUsed: _not_permitted,
+    e.PlanAccepted: _not_permitted,
+    e.ResultAccepted: _not_permitted,
     e.ApprovalStale: _stale,
     e.IntentBound: _bound,
     e.EffectExecuting: _executing,

@@ -17,6 +17,7 @@ import httpx
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from project_files import ROOT
+from refunding import BOOK
 
 from checkrein.settings import Settings
 
@@ -38,7 +39,38 @@ success:
 budgets: {repairs: 0}
 """
 
+_WRITE_ONE = """
+version: 1
+turns:
+  - text: One file.
+    calls:
+      - {name: workspace.write_file, args: {path: one.txt, content: "1"}}
+    usage: {input_tokens: 10, output_tokens: 10}
+  - text: It is written.
+    usage: {input_tokens: 10, output_tokens: 10}
+"""
+
+_REFUND = """
+version: 1
+turns:
+  - text: I refund it.
+    calls:
+      - {name: orders.refund, args: {order: "17", cents: 500, lines: [1, 2]}}
+    usage: {input_tokens: 10, output_tokens: 10}
+  - text: It is refunded.
+    usage: {input_tokens: 10, output_tokens: 10}
+"""
+
 TASKS = {
+    "one_write": (
+        _HEAD.replace("approvals: {", "approvals: {separation_of_duty: true, "),
+        _WRITE_ONE,
+    ),
+    "refund": (
+        _HEAD.replace("workspace.write_file", "orders.refund").replace("open('one.txt')", "pass")
+        + f"policy: {ROOT / 'tests' / 'support' / 'bundles' / 'ask_all'}\n",
+        _REFUND,
+    ),
     "two_writes": (
         _HEAD,
         """
@@ -109,6 +141,11 @@ class StudioServer:
         """Where it listens."""
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def book(self) -> Path:
+        """What orders.refund writes; a line for each refund."""
+        return self.folder / "refunds.jsonl"
+
     def client(self, person: str | None, **headers: str) -> LangGraphClient:
         """A client that signs in as the person, or as nobody."""
         if person is not None:
@@ -159,6 +196,9 @@ class StudioServer:
             "CHECKREIN_TASKS": str(self.folder / "tasks"),
             "CHECKREIN_STUDIO_TOKENS": str(tokens),
             "CHECKREIN_FAILPOINT": self.failpoint,
+            "CHECKREIN_CAPABILITIES": "refunding:refund",
+            "PYTHONPATH": str(ROOT / "tests" / "support"),
+            BOOK: str(self.book),
             "LANGGRAPH_CLI_NO_ANALYTICS": "1",
             "LANGGRAPH_NO_VERSION_CHECK": "1",
             "LANGSMITH_TRACING": "false",

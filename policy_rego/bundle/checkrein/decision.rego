@@ -14,6 +14,10 @@
 #   one wants it. Several limits of one name merge to the strictest: the smallest number, the
 #   items that all lists share, all fields to redact. Where no role or item is left, or two
 #   sandbox profiles are named, the answer is DENY.
+#
+#   Where a person's yes stands for more than one action (input.permissions), an ask names the one
+#   within whose bounds this action lies, as covered_by; it is offered only by asks that all say
+#   so in `scopes`.
 # entrypoint: true
 package checkrein
 
@@ -31,7 +35,7 @@ default decision := {
 # The four answers exclude each other by their conditions; what fits none of them is the default.
 decision := answer("DENY", denials, {}, null) if count(denials) > 0
 
-decision := answer("REQUIRE_APPROVAL", codes(asks), constraints, approval) if {
+decision := object.union(answer("REQUIRE_APPROVAL", codes(asks), constraints, approval), coverage) if {
 	count(denials) == 0
 	count(asks) > 0
 }
@@ -194,13 +198,14 @@ is_texts(value) if {
 }
 
 # ---- approval: what several asks come to --------------------------------------------------------
-ask_keys := {"reason_code", "roles", "quorum", "expires_in_s", "separation_of_duty"}
+ask_keys := {"reason_code", "roles", "quorum", "expires_in_s", "separation_of_duty", "scopes"}
 
 default_terms := {
 	"roles": ["approver"],
 	"quorum": 1,
 	"expires_in_s": 86400,
 	"separation_of_duty": false,
+	"scopes": ["once"],
 }
 
 is_terms(terms) if {
@@ -209,13 +214,23 @@ is_terms(terms) if {
 	is_whole(terms.quorum, 1, 5)
 	is_whole(terms.expires_in_s, 30, 2592000)
 	is_boolean(terms.separation_of_duty)
+	is_texts(terms.scopes)
+	every scope in terms.scopes {
+		scope in {"once", "task", "class"}
+	}
 }
 
 asked_terms := {object.union(default_terms, ask) | some ask in asks}
 
 shared_roles := intersection({{role | some role in terms.roles} | some terms in asked_terms})
 
-approval := {
+approval := object.union(least_terms, {"scopes": sort(shared_scopes)}) if shared_scopes != {"once"}
+
+approval := least_terms if shared_scopes == {"once"}
+
+shared_scopes := {"once"} | intersection({{scope | some scope in terms.scopes} | some terms in asked_terms})
+
+least_terms := {
 	"roles": sort(shared_roles),
 	"quorum": max({terms.quorum | some terms in asked_terms}),
 	"expires_in_s": min({terms.expires_in_s | some terms in asked_terms}),
@@ -227,6 +242,53 @@ approval := {
 conflicts contains "approval_roles_conflict" if {
 	count(asks) > 0
 	count(shared_roles) == 0
+}
+
+# ---- a yes that stands: whether this action lies within it --------------------------------------
+coverage := {"covered_by": min(covering)} if count(covering) > 0
+
+coverage := {} if count(covering) == 0
+
+covering contains permission.permission_id if {
+	some permission in input.permissions
+	permission.scope in shared_scopes
+	permission.capability == input.action.type
+	object.keys(permission.args) == object.keys(input.action.args)
+	every name, value in input.action.args {
+		within(permission, name, value)
+	}
+}
+
+within(permission, name, value) if {
+	not name in object.keys(permission.bounds)
+	value == permission.args[name]
+}
+
+within(permission, name, value) if {
+	bound := permission.bounds[name]
+	is_number(value)
+	is_number(bound.at_least)
+	is_number(bound.at_most)
+	value >= bound.at_least
+	value <= bound.at_most
+}
+
+within(permission, name, value) if {
+	bound := permission.bounds[name]
+	is_array(bound.one_of)
+	value in bound.one_of
+}
+
+within(permission, name, value) if {
+	bound := permission.bounds[name]
+	is_array(bound.below)
+	is_string(value)
+	some path in input.action.facts.paths
+	path.param == name
+	path.inside == true
+	path.symlink == false
+	array.slice(path.segments, 0, count(bound.below)) == bound.below
+	count(path.segments) > count(bound.below)
 }
 
 # ---- constraints: what several limits come to ---------------------------------------------------

@@ -218,3 +218,98 @@ test_a_set_of_another_type_denies_everything if {
 		combined(plain, none, value, none).reason_code == "policy_output_invalid"
 	}
 }
+
+# ---- a yes that stands for more than one action ------------------------------------------------
+payment := {
+	"task": {"capabilities": ["till.pay"], "plan_mode": false},
+	"provenance": {"lowest_trust": "workspace", "untrusted": false, "private": false},
+	"action": {
+		"capability": "till.pay",
+		"type": "till.pay@1",
+		"side_effect_class": "IRREVERSIBLE",
+		"args": {"to": "acme", "amount": 500, "path": "out/a.txt"},
+		"facts": {"paths": [{"param": "path", "segments": ["out", "a.txt"], "inside": true, "exists": true, "symlink": false}]},
+	},
+}
+
+asks_for(scopes) := {"till": {"ask": {{"reason_code": "pays", "scopes": scopes}}}}
+
+permitted(bounds) := object.union(payment, {"permissions": [{
+	"permission_id": "apr_1",
+	"capability": "till.pay@1",
+	"args": {"to": "acme", "amount": 400, "path": "out/b.txt"},
+	"bounds": bounds,
+	"scope": "class",
+	"given_by": "bob",
+}]})
+
+wide := {"amount": {"at_least": 1, "at_most": 500, "one_of": null, "below": null}, "path": {"at_least": null, "at_most": null, "one_of": null, "below": ["out"]}}
+
+covered(document, scopes) := object.get(found, "covered_by", "nothing") if {
+	found := checkrein.decision with input as document with data.checkrein.rules as asks_for(scopes)
+	found.decision == "REQUIRE_APPROVAL"
+}
+
+test_a_permission_covers_what_lies_within_it if {
+	covered(permitted(wide), ["once", "class"]) == "apr_1"
+}
+
+test_an_ask_that_offers_no_class_is_covered_by_none if {
+	covered(permitted(wide), ["once", "task"]) == "nothing"
+	covered(payment, ["once", "class"]) == "nothing"
+}
+
+test_an_argument_without_a_bound_must_be_the_same if {
+	every bounds in [{}, {"amount": wide.amount}, {"path": wide.path}] {
+		covered(permitted(bounds), ["once", "class"]) == "nothing"
+	}
+}
+
+test_a_bound_holds_at_its_ends_and_not_beyond if {
+	every pair in [[500, "apr_1"], [1, "apr_1"], [501, "nothing"], [0, "nothing"], ["500", "nothing"], [null, "nothing"], [true, "nothing"]] {
+		changed := object.union(permitted(wide), {"action": {"args": {"amount": pair[0]}}})
+		covered(changed, ["once", "class"]) == pair[1]
+	}
+}
+
+test_a_list_holds_its_items_alone if {
+	listed := object.union(wide, {"amount": {"at_least": null, "at_most": null, "one_of": [500, 600], "below": null}})
+	covered(permitted(listed), ["once", "class"]) == "apr_1"
+	changed := object.union(permitted(listed), {"action": {"args": {"amount": 550}}})
+	covered(changed, ["once", "class"]) == "nothing"
+}
+
+test_a_path_lies_below_or_is_not_covered if {
+	every path in [
+		{"param": "path", "segments": ["out"], "inside": true, "symlink": false},
+		{"param": "path", "segments": ["other", "a.txt"], "inside": true, "symlink": false},
+		{"param": "path", "segments": ["out", "a.txt"], "inside": false, "symlink": false},
+		{"param": "path", "segments": ["out", "a.txt"], "inside": true, "symlink": true},
+		{"param": "other", "segments": ["out", "a.txt"], "inside": true, "symlink": false},
+	] {
+		changed := object.union(permitted(wide), {"action": {"facts": {"paths": [path]}}})
+		covered(changed, ["once", "class"]) == "nothing"
+	}
+}
+
+test_more_or_other_arguments_are_not_covered if {
+	more := object.union(permitted(wide), {"action": {"args": {"fee": 1}}})
+	covered(more, ["once", "class"]) == "nothing"
+	other := object.union(permitted(wide), {"action": {"type": "till.pay@2"}})
+	covered(other, ["once", "class"]) == "nothing"
+}
+
+test_scopes_are_those_that_all_asks_offer if {
+	both := {
+		"one": {"ask": {{"reason_code": "one", "scopes": ["once", "task", "class"]}}},
+		"two": {"ask": {{"reason_code": "two", "scopes": ["task"]}}},
+	}
+	found := checkrein.decision with input as payment with data.checkrein.rules as both
+	found.approval.scopes == ["once", "task"]
+}
+
+test_an_unknown_scope_is_malformed if {
+	found := checkrein.decision with input as payment with data.checkrein.rules as asks_for(["forever"])
+	found.decision == "DENY"
+	found.reasons[0] == "policy_output_invalid"
+}

@@ -123,7 +123,13 @@ class _Recorder:
         self.offline: list[bool] = []
 
     async def run(
-        self, argv: list[str], *, cwd: Path, timeout_s: float, offline: bool = False
+        self,
+        argv: list[str],
+        *,
+        cwd: Path,
+        timeout_s: float,
+        offline: bool = False,
+        stdin: bytes = b"",
     ) -> CommandResult:
         self.offline.append(offline)
         return CommandResult(

@@ -26,7 +26,13 @@ class Recorder:
         self._fault = fault
 
     async def run(
-        self, argv: list[str], *, cwd: Path, timeout_s: float, offline: bool = False
+        self,
+        argv: list[str],
+        *,
+        cwd: Path,
+        timeout_s: float,
+        offline: bool = False,
+        stdin: bytes = b"",
     ) -> CommandResult:
         self.asked.append((argv, cwd.name, timeout_s, offline))
         if self._fault is not None:

@@ -32,8 +32,8 @@ FIRST = {
 LAST: dict[Machine, set[str]] = {
     Machine.TASK: {"COMPLETED"},
     Machine.ATTEMPT: {str(status) for status in TERMINAL},
-    Machine.ACTION: {"SUCCEEDED", "FAILED", "DENIED", "CANCELLED"},
-    Machine.APPROVAL: {"REJECTED", "EXPIRED", "REVOKED", "STALE", "USED"},
+    Machine.ACTION: {"SUCCEEDED", "FAILED", "DENIED", "CANCELLED", "SUPERSEDED"},
+    Machine.APPROVAL: {"REJECTED", "EXPIRED", "REVOKED", "STALE", "USED", "SUPERSEDED"},
     Machine.EFFECT: {str(status) for status in FINAL},
 }
 each_machine = pytest.mark.parametrize("machine", list(Machine))

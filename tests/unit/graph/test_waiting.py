@@ -61,17 +61,17 @@ CASES: dict[str, tuple[dict[str, Any], AttemptStatus, tuple[str, ...]]] = {
     "prepared": (
         {"actions": [asked(ApprovalStatus.PREPARED)]},
         T.WAITING_FOR_APPROVAL,
-        ("approve", "reject"),
+        ("approve", "reject", "edit", "respond"),
     ),
     "pending": (
         {"actions": [asked(ApprovalStatus.PENDING)]},
         T.WAITING_FOR_APPROVAL,
-        ("approve", "reject"),
+        ("approve", "reject", "edit", "respond"),
     ),
     "stale": (
         {"actions": [asked(ApprovalStatus.PENDING, replaces="apr_1")]},
         T.APPROVAL_STALE,
-        ("approve", "reject"),
+        ("approve", "reject", "edit", "respond"),
     ),
     "unknown": ({"actions": [sent(EffectStatus.UNKNOWN_EFFECT)]}, T.RECONCILE_REQUIRED, ()),
     "unreachable": (

@@ -195,8 +195,9 @@ async def test_describing_and_preparing_ask_nobody(account: Account) -> None:
     prepared = await target.prepare(ARGS)
     assert (described.resource, described.resource_version) == ("account:alice", "")
     assert (prepared.resource, prepared.from_version) == ("account:alice", "")
-    assert prepared.preview.splitlines()[:2] == [
-        "Pay 500 (smallest units of EUR) to alice. Final.",
+    assert prepared.preview.splitlines()[:3] == [
+        "Pay 5.00 EUR (500 in the smallest unit) to alice. It cannot be taken back, only refunded.",
+        "amount: 5.00 EUR (500 in the smallest unit)",
         f"POST {account.url}/{account.namespace}/payments",
     ]
     assert '"amount": 500' in prepared.preview

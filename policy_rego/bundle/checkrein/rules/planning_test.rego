@@ -12,6 +12,20 @@ test_changes_are_denied if {
 	}
 }
 
+test_a_plan_is_asked_about if {
+	handed_in := {"task": {"plan_mode": true}, "action": {"capability": "plan.submit"}}
+	planning.ask == {{"reason_code": "plan_submitted"}} with input as handed_in
+}
+
+test_no_plan_is_wanted_outside_of_plan_mode if {
+	late := {"task": {"plan_mode": false}, "action": {"capability": "plan.submit"}}
+	planning.ask == set() with input as late
+}
+
+test_a_result_is_asked_about if {
+	planning.ask == {{"reason_code": "result_submitted"}} with input as {"action": {"capability": "result.submit"}}
+}
+
 test_reading_goes_on if {
 	planning.deny == set() with input as of("READ", true)
 }

@@ -1,0 +1,39 @@
+"""Whose yes counts now: by name and role, and by what has happened since it was given."""
+
+from collections.abc import Iterable
+
+from checkrein.contracts.task import RISK_ORDER, TaskContract
+from checkrein.ports.records import Position
+
+ANONYMOUS = "anonymous"
+"""The name of nobody in particular, whose answers count where the contract says so."""
+
+
+def still_may(
+    contract: TaskContract,
+    position: Position,
+    name: str,
+    *,
+    authenticated: bool,
+    roles: Iterable[str],
+    apart: frozenset[str] = frozenset(),
+) -> bool:
+    """Whether a yes that somebody gave counts right now.
+
+    Args:
+        roles: those of which they must have one.
+        apart: those who may not approve, their duties being others.
+    """
+    if f"user:{name}" in position.revocations or name in apart:
+        return False
+    if not (authenticated or asserted_is_enough(contract)):
+        return False
+    if name == ANONYMOUS and contract.approvals.anonymous:
+        return True
+    return any(name in contract.approvals.roles.get(role, []) for role in roles)
+
+
+def asserted_is_enough(contract: TaskContract) -> bool:
+    """Whether a name that nobody proved is good for the risk of this task."""
+    limit = contract.approvals.asserted_up_to
+    return RISK_ORDER.index(contract.risk) <= RISK_ORDER.index(limit)
