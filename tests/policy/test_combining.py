@@ -129,8 +129,12 @@ def merged_limits(limits: list[dict[str, Any]]) -> dict[str, Any] | None:
 
 def shared_scopes(asks: list[Any]) -> list[str]:
     """How far a yes may reach where all asks agree; this action once is always on offer."""
-    offered = [set(ask.get("scopes", ["once"])) for ask in asks]
-    return sorted({"once"} | set.intersection(*offered))
+    words = ("once", "task", "class")
+    return sorted(
+        word
+        for word in words
+        if word == "once" or all(word in ask.get("scopes", ["once"]) for ask in asks)
+    )
 
 
 def shared_roles(asks: list[dict[str, Any]]) -> list[str]:
