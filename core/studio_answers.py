@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
 from checkrein.contracts.approval import MAX_SAID, Answer, ApprovalRequest, Said
+from checkrein.contracts.folding import unfolded
 from checkrein.errors import ConflictError, InputError
 
 _OP = "studio.answer"
@@ -48,6 +49,7 @@ def decision(value: Any, request: ApprovalRequest) -> Said:
     given = _one(value)
     kind = str(given.get("type"))
     if kind in _APPROVE:
+        _check_same(given, request)
         return Said(answer=Answer.APPROVE)
     if kind in _REJECT:
         return Said(answer=Answer.REJECT, reason=_reason(given))
@@ -75,6 +77,26 @@ def _one(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
+def _check_same(given: dict[str, Any], request: ApprovalRequest) -> None:
+    """A yes that names what it is for means that, or it is no yes: nobody's words are dropped."""
+    said = given.get("edited_action", given.get("args"))
+    if not isinstance(said, dict):
+        return
+    action = cast("dict[str, Any]", said)
+    name, args = action.get("name", action.get("action")), action.get("args")
+    same = name is None or _is_named(name, request)
+    if same and isinstance(args, dict):
+        typed = _typed(cast("dict[str, Any]", args), request)
+        same = unfolded(typed, request.args) == request.args
+    if not same:
+        _refuse("This says yes to something else than what is asked about. To change it, edit it.")
+
+
+def _is_named(name: Any, request: ApprovalRequest) -> bool:
+    known = request.capability.rpartition("@")[0]
+    return name in {request.capability, known, known.replace(".", "_")}
+
+
 def _edited(given: dict[str, Any], request: ApprovalRequest) -> dict[str, Any]:
     """The arguments of an edit: LangChain's `edited_action`, or Agent Inbox's `args`."""
     said = given.get("edited_action", given.get("args"))
@@ -83,7 +105,7 @@ def _edited(given: dict[str, Any], request: ApprovalRequest) -> dict[str, Any]:
     if not isinstance(args, dict):
         _refuse("An edit holds the name and all arguments of the action.")
     known = request.capability.rpartition("@")[0]
-    if name not in {request.capability, known, known.replace(".", "_")}:
+    if not _is_named(name, request):
         _refuse(
             f"An edit changes the arguments of {known}, never which tool is called. Reject it, and "
             "say what to do instead."

@@ -13,9 +13,10 @@ ID = "0123456789abcdef0123456789abcdef"
 OTHER = "f" * 32
 NAME = "orders.refund@1"
 YES = Said(answer=Answer.APPROVE)
+SHOWN = {"order": "17", "amount": 5, "why": "late"}
 ASKED = asked(
     "orders.refund",
-    {"order": "17", "amount": 5, "why": "late"},
+    SHOWN,
     {
         "type": "object",
         "properties": {
@@ -42,6 +43,10 @@ def no(why: str = "") -> Said:
         ({"decisions": [{"type": "approve"}]}, YES),
         ([{"type": "accept", "args": None}], YES),
         ({"type": "approve"}, YES),
+        (
+            [{"type": "accept", "args": {"action": NAME, "args": {**SHOWN, "amount": "5"}}}],
+            YES,
+        ),
         ({"type": "approve", "message": "Fine.", "approver": "carol"}, YES),
         ({"decisions": [{"type": "reject", "message": "Why?"}]}, no("Why?")),
         ({"type": "reject"}, no()),
@@ -88,6 +93,10 @@ def test_every_program_is_understood(value: Any, spoken: Said) -> None:
         {"type": "edit", "edited_action": {"name": NAME}},
         {"type": "edit", "edited_action": {"name": NAME, "args": "all"}},
         {"type": "edit"},
+        # A yes to something else than what was shown.
+        {"type": "approve", "edited_action": {"name": NAME, "args": {**SHOWN, "amount": 4}}},
+        [{"type": "accept", "args": {"action": NAME, "args": {"order": "17"}}}],
+        [{"type": "accept", "args": {"action": "orders.delete", "args": SHOWN}}],
         {"type": "respond"},
         {"type": "respond", "message": "  "},
         {"type": "APPROVE"},
