@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.errors import InvalidUpdateError
 from langgraph.types import Command
 
 from checkrein.contracts.event import RunResumed
@@ -160,7 +161,18 @@ class Work:
             "configurable": {"thread_id": run.attempt_id},
             "recursion_limit": SUPERSTEPS,
         }
-        entry = await _entry(graph, config, run.attempt_id, resumed)
+        try:
+            return await self._entered(graph, config, run.attempt_id, resumed=resumed)
+        except InvalidUpdateError:
+            # Somebody wrote past us into LangGraph's tables, so that the thread cannot be entered
+            # any more. Nothing in them is believed: the attempt begins anew from our own record.
+            await self._means.saver.adelete_thread(run.attempt_id)
+            return await self._entered(graph, config, run.attempt_id, resumed=resumed)
+
+    async def _entered(
+        self, graph: Graph, config: RunnableConfig, attempt_id: str, *, resumed: bool
+    ) -> str | None:
+        entry = await _entry(graph, config, attempt_id, resumed)
         # LangGraph leaves type parameters of its own open here; pyright reports those, not ours.
         invoke = graph.ainvoke  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         result = await invoke(entry, config, durability=self._means.durability)

@@ -137,6 +137,28 @@ async def test_langgraph_6534_goto_and_resume_while_paused(
     assert (paid, report.effects) == ([5], {"COMMITTED": 1})
 
 
+async def test_updates_that_pile_up_on_a_paused_thread(tmp_path: Path, settings: Settings) -> None:
+    """Found beside 6534: updates sent to a paused thread made it unusable, recovery included.
+
+    Protects: what lies in LangGraph's tables is not believed, and cannot keep an attempt from its
+    end either.
+    """
+    paid: list[int] = []
+    async with opened(settings, till(paid)) as (harness, parts):
+        waits = await harness.run(paying(tmp_path, 5))
+        intruder = Intruder(parts, tmp_path, waits.attempt_id)
+        for _ in range(3):
+            await intruder.invoke(Command(update=RUN))
+            await intruder.invoke(Command(goto="commit_effect", update=RUN))
+        assert paid == []
+        await harness.approve(waits.approvals[0].approval_id, by="bob")
+        report = await harness.status(waits.attempt_id)
+        if not report.status.is_terminal:
+            report = await harness.recover(waits.attempt_id)
+            report = await harness.resume(waits.attempt_id)
+    assert (paid, report.effects) == ([5], {"COMMITTED": 1})
+
+
 async def test_langgraph_4796_the_node_that_called_a_subgraph_runs_again(
     tmp_path: Path, settings: Settings
 ) -> None:
