@@ -96,7 +96,7 @@ class FunctionCapability(Generic[P, R]):
         self._only(SideEffect.READ, constraints, op)
         arguments = self._signature.bind(args, op=op)
         try:
-            result = await self._function(**arguments)  # type: ignore[call-arg]
+            result = await self._function(**arguments)  # type: ignore[call-arg] # bound to its own signature above
         except CapabilityError:
             raise
         except Exception as error:
@@ -140,7 +140,7 @@ class FunctionCapability(Generic[P, R]):
                 "Another process owns this attempt now; nothing was sent.", op=op, code="not_owner"
             )
         try:
-            result = await self._function(**arguments)  # type: ignore[call-arg]
+            result = await self._function(**arguments)  # type: ignore[call-arg] # bound to its own signature above
         except CapabilityError as error:
             if not error.effect_possible:
                 raise

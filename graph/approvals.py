@@ -15,7 +15,7 @@ from checkrein.contracts.folding import unfolded
 from checkrein.contracts.permission import Bound, Reach, Scope
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import ConflictError, InputError
-from checkrein.nodes.approvers import ANONYMOUS, asserted_is_enough
+from checkrein.nodes.approvers import ANONYMOUS, asserted_is_enough, barred, may_answer
 from checkrein.nodes.arguments import usable_arguments
 from checkrein.ports.event_store import EventStore
 from checkrein.ports.records import Records
@@ -129,7 +129,7 @@ def _role(contract: TaskContract, request: ApprovalRequest, who: Approver) -> st
     roles = contract.approvals.roles
     role = next((r for r in request.roles if who.name in roles.get(r, [])), None)
     if role is None:
-        people = sorted({p for r in request.roles for p in roles.get(r, [])})
+        people = sorted(may_answer(request, roles, contract.requested_by))
         may = f"{', '.join(people)} may" if people else "the contract names nobody who may"
         raise InputError(
             f"{who.name} may not answer this request: it wants the role "
@@ -137,8 +137,7 @@ def _role(contract: TaskContract, request: ApprovalRequest, who: Approver) -> st
             op=_OP,
             code="approver_not_permitted",
         )
-    apart = {request.requested_by, contract.requested_by}
-    if request.terms.separation_of_duty and who.name in apart:
+    if who.name in barred(request, contract.requested_by):
         asked = "asked for this task" if who.name == contract.requested_by else "wrote this"
         raise InputError(
             f"{who.name} {asked} and may not approve it too: duties are separated.",

@@ -6,6 +6,8 @@ from checkrein.contracts.approval import ApprovalRequest, ApprovalStatus
 from checkrein.contracts.approval_text import expires, facts, structured
 from checkrein.contracts.display import short, shown
 from checkrein.contracts.message import MAX_TEXT, AnswerTold, ApprovalMessage, MessageKind
+from checkrein.contracts.task import Risk
+from checkrein.nodes.approvers import may_answer
 from checkrein.ports.outbox import Claim
 
 PREVIEW = 4_000
@@ -34,9 +36,9 @@ def message_of(claim: Claim) -> ApprovalMessage:
         request = request.model_copy(update={"expires_at": request.expires_at.astimezone(UTC)})
     kind = MessageKind(claim.kind)
     is_open = request.status is ApprovalStatus.PENDING
-    may = _people(claim, request) if is_open else []
+    may = may_answer(request, claim.people, claim.task_requested_by) if is_open else []
     answered = _answered(claim)
-    how = _commands(request.approval_id) if is_open else []
+    how = _commands(request) if is_open else []
     title = f"{_TITLES[kind]}: {short(request.capability)} on {short(request.resource)}"
     return ApprovalMessage(
         key=claim.key,
@@ -58,13 +60,6 @@ def message_of(claim: Claim) -> ApprovalMessage:
     )
 
 
-def _people(claim: Claim, request: ApprovalRequest) -> list[str]:
-    named = [person for role in request.roles for person in claim.people.get(role, [])]
-    apart = {request.requested_by, claim.task_requested_by}
-    barred = apart if request.terms.separation_of_duty else set[str]()
-    return [person for person in dict.fromkeys(named) if person not in barred]
-
-
 def _answered(claim: Claim) -> AnswerTold | None:
     said = claim.answered
     if said is None:
@@ -77,10 +72,12 @@ def _answered(claim: Claim) -> AnswerTold | None:
     )
 
 
-def _commands(approval_id: str) -> list[str]:
+def _commands(request: ApprovalRequest) -> list[str]:
+    # At low risk a name is always enough; above it a token always is.
+    who = "--as WHO" if request.risk is Risk.LOW else "--token-file FILE"
     return [
-        f"checkrein approve {approval_id} --as WHO",
-        f"checkrein reject {approval_id} --as WHO --reason TEXT",
+        f"checkrein approve {request.approval_id} {who}",
+        f"checkrein reject {request.approval_id} {who} --reason TEXT",
     ]
 
 

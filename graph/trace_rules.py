@@ -17,7 +17,7 @@ from checkrein.errors import InputError
 from checkrein.graph.ending_rules import Facts, Problem, contract_of, ending, verified
 from checkrein.graph.facts import Fault, read_facts
 from checkrein.graph.rebuilt import Rebuilt
-from checkrein.nodes.approvers import ANONYMOUS, asserted_is_enough
+from checkrein.nodes.approvers import ANONYMOUS, asserted_is_enough, barred
 
 _OUTCOME = e.EffectCommitted | e.EffectRefused | e.EffectUnknown | e.EffectReconciled
 
@@ -186,8 +186,7 @@ def _approvers(facts: Facts) -> Iterator[Problem]:
             nobody = contract.approvals.anonymous and p.approver == ANONYMOUS
             if p.authority not in request.roles or (p.approver not in people and not nobody):
                 yield fact.seq, f"{p.approver} answered without the role that was asked for"
-            apart = {request.requested_by, contract.requested_by}
-            if request.terms.separation_of_duty and p.approver in apart:
+            if p.approver in barred(request, contract.requested_by):
                 yield fact.seq, f"{p.approver} answered their own request"
             if not (p.authenticated or asserted_is_enough(contract)):
                 yield fact.seq, f"{p.approver} answered by a name that nobody proved"

@@ -1,7 +1,8 @@
 """Whose yes counts now: by name and role, and by what has happened since it was given."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
+from checkrein.contracts.approval import ApprovalRequest
 from checkrein.contracts.task import RISK_ORDER, TaskContract
 from checkrein.ports.records import Position
 
@@ -31,6 +32,21 @@ def still_may(
     if name == ANONYMOUS and contract.approvals.anonymous:
         return True
     return any(name in contract.approvals.roles.get(role, []) for role in roles)
+
+
+def barred(request: ApprovalRequest, task_requested_by: str) -> frozenset[str]:
+    """Who may not answer where duties are separated: who asked for the task, or wrote the edit."""
+    apart = {request.requested_by, task_requested_by}
+    return frozenset(apart if request.terms.separation_of_duty else ())
+
+
+def may_answer(
+    request: ApprovalRequest, people: Mapping[str, Sequence[str]], task_requested_by: str
+) -> list[str]:
+    """Who may answer a request now, in the contract's order; `people` by role."""
+    named = (person for role in request.roles for person in people.get(role, ()))
+    apart = barred(request, task_requested_by)
+    return [person for person in dict.fromkeys(named) if person not in apart]
 
 
 def asserted_is_enough(contract: TaskContract) -> bool:

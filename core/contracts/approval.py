@@ -65,6 +65,7 @@ class ApprovalRequest(Frozen):
         warnings: what in arguments, purpose or preview may deceive, each with its place.
         requested_by, agent: as whom it would run: the person behind the task, and the model; for
             other arguments than the model's, whoever wrote them.
+        scope: what a plain yes is for; `terms.scopes` says how much further one may reach.
         replaces: the stale request that this one follows, if any.
         escalation, escalated: the roles that may answer too once nobody has for so long, and how
             many of them may by now.

@@ -58,8 +58,9 @@ def changed(args: dict[str, Any], *, title: str) -> dict[str, Any]:
         writing.write(f"{before}\n")
     print(f"{title!a}: change the arguments, save, and leave the editor.", file=sys.stderr)
     try:
-        # The person's own editor, as their environment names it.
-        done = subprocess.run([*shlex.split(named), path], check=False)  # noqa: S603
+        done = subprocess.run(  # noqa: S603 - the person's own editor, as their environment names it
+            [*shlex.split(named), path], check=False
+        )
     except (OSError, ValueError) as error:
         raise _refused(f"{named} cannot be run ({error})", file) from error
     if done.returncode != 0:

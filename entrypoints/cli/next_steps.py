@@ -7,7 +7,7 @@ from checkrein.contracts.approval import ApprovalRequest
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.task import TaskContract
 from checkrein.graph.report import Report
-from checkrein.nodes.approvers import asserted_is_enough
+from checkrein.nodes.approvers import asserted_is_enough, may_answer
 
 _S = AttemptStatus
 
@@ -21,9 +21,12 @@ class NextSteps(NamedTuple):
 
 def people(contract: TaskContract, request: ApprovalRequest) -> list[str]:
     """Who may answer a request, in the contract's order."""
-    named = [p for role in request.roles for p in contract.approvals.roles.get(role, [])]
-    barred = request.requested_by if request.terms.separation_of_duty else None
-    return [person for person in dict.fromkeys(named) if person != barred]
+    return may_answer(request, contract.approvals.roles, contract.requested_by)
+
+
+def who_answers(contract: TaskContract) -> str:
+    """The option by which somebody answers requests of a task."""
+    return "--as WHO" if asserted_is_enough(contract) else "--token-file FILE"
 
 
 def approve_command(contract: TaskContract, request: ApprovalRequest) -> str | None:
@@ -104,5 +107,6 @@ def _approvals(report: Report, contract: TaskContract, go_on: str, give_up: str)
     if len(commands) < len(found):
         return NextSteps([], f"The task names nobody who may approve this. {give_up}")
     return NextSteps(
-        [*commands, go_on], "`checkrein reject ID --as WHO --reason TEXT` says no instead."
+        [*commands, go_on],
+        f"`checkrein reject ID {who_answers(contract)} --reason TEXT` says no instead.",
     )

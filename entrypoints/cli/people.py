@@ -90,6 +90,7 @@ def approvals(
         return await _asked(parts, attempt_id)
 
     found = driving(work)
+    from checkrein.entrypoints.cli.next_steps import who_answers
     from checkrein.entrypoints.cli.summary import approval_json, print_approval
 
     if json:
@@ -100,8 +101,9 @@ def approvals(
         if place:
             out()
         print_approval(*one, full=full)
-        out(f"    checkrein approve {one[0].approval_id} --as WHO")
-        out(f"    checkrein reject {one[0].approval_id} --as WHO --reason TEXT")
+        request, who = one[0], who_answers(one[1])
+        out(f"    checkrein approve {request.approval_id} {who}")
+        out(f"    checkrein reject {request.approval_id} {who} --reason TEXT")
     return Exit.DONE
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import misbehaving_opa as opa
 import pytest
+from denials import MISMATCH, SHORT_S, TIMEOUT, UNAVAILABLE, denied_as
 from misbehaving_opa import MisbehavingOpa, body, decision, http, provenance, says
 
-from checkrein.contracts.decision import DecisionInput, PolicyDecision, Reserved, Verdict
+from checkrein.contracts.decision import DecisionInput, Reserved, Verdict
 from checkrein.errors import EnvironmentFault
 from checkrein.evals.both_engines import OpaPolicy
 from checkrein.evals.opa_server import OpaServer
@@ -20,20 +21,8 @@ BUNDLES = Path(__file__).parents[1] / "policy" / "bundles"
 Make = Callable[..., DecisionInput]
 ServerFor = Callable[..., OpaServer]
 OpenOpa = Callable[..., Awaitable[OpaPolicy]]
-SHORT_S = 0.5
 
 INVALID = Reserved.POLICY_OUTPUT_INVALID
-UNAVAILABLE = Reserved.POLICY_UNAVAILABLE
-MISMATCH = Reserved.POLICY_REVISION_MISMATCH
-TIMEOUT = Reserved.POLICY_TIMEOUT
-
-
-def denied_as(answer: PolicyDecision) -> str:
-    """The reason code of a denial that carries nothing else."""
-    assert answer.decision is Verdict.DENY
-    assert (answer.constraints, answer.approval) == ({}, None)
-    assert answer.message
-    return answer.reason_code
 
 
 def raw(text: str) -> opa.Behaviour:

@@ -5,7 +5,9 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from checkrein.contracts.decision import DecisionInput, PolicyDecision, Reserved, Verdict
+from denials import MISMATCH, SHORT_S, TIMEOUT, UNAVAILABLE, denied_as
+
+from checkrein.contracts.decision import DecisionInput, Reserved, Verdict
 from checkrein.evals.both_engines import Bundle, OpaPolicy, bundle_of, load_bundle
 from checkrein.evals.opa_server import OpaServer
 
@@ -13,19 +15,6 @@ BUNDLES = Path(__file__).parents[1] / "policy" / "bundles"
 Make = Callable[..., DecisionInput]
 ServerFor = Callable[..., OpaServer]
 OpenOpa = Callable[..., Awaitable[OpaPolicy]]
-SHORT_S = 0.5
-
-UNAVAILABLE = Reserved.POLICY_UNAVAILABLE
-MISMATCH = Reserved.POLICY_REVISION_MISMATCH
-TIMEOUT = Reserved.POLICY_TIMEOUT
-
-
-def denied_as(answer: PolicyDecision) -> str:
-    """The reason code of a denial that carries nothing else."""
-    assert answer.decision is Verdict.DENY
-    assert (answer.constraints, answer.approval) == ({}, None)
-    assert answer.message
-    return answer.reason_code
 
 
 async def test_a_killed_server_denies_until_it_is_back(
