@@ -4,8 +4,8 @@ import shlex
 from pathlib import Path
 
 from checkrein.adapters.command_output import without_host_paths
+from checkrein.contracts.check import Check, CommandCheck
 from checkrein.contracts.codec import visible
-from checkrein.contracts.task import Check, CommandCheck
 from checkrein.contracts.verification import CheckResult, CheckStatus
 from checkrein.errors import EnvironmentFault, InputError
 from checkrein.ports.artifact_store import ArtifactStore

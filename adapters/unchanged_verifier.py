@@ -1,7 +1,7 @@
 """The `unchanged` check: paths that must be, byte for byte, what they were at the start."""
 
+from checkrein.contracts.check import Check, UnchangedCheck
 from checkrein.contracts.codec import visible
-from checkrein.contracts.task import Check, UnchangedCheck
 from checkrein.contracts.verification import CheckResult, CheckStatus
 from checkrein.errors import InputError, IntegrityError
 from checkrein.ports.verifier import Examination

@@ -16,6 +16,8 @@ from checkrein.strict_yaml import DataPath, YamlDocument, path_text
 _Model = TypeVar("_Model", bound=BaseModel)
 _MAX_FAULTS = 8
 _MAX_SHOWN = 40
+_MAX_FORMS = 5
+_NO_FORM = frozenset({"no_form", "union_tag_invalid", "union_tag_not_found"})
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -160,10 +162,8 @@ def _is_tag(name: str, given: Any) -> bool:
 def _told(fault: _Fault, schema: dict[str, Any], advice: Mapping[str, str]) -> str:
     """Say what is wrong and what to do, in one sentence or two."""
     nodes = _schemas(schema, fault.path)
-    if fault.type == "no_form":
-        forms = " or ".join(_form(node) for node in nodes)
-        near = "".join(nearest(name, _names(nodes)) for name in fault.context)
-        text = f"is of no known form; write {forms}{near}"
+    if fault.type in _NO_FORM:
+        text = _no_form(fault, nodes)
     elif fault.type == "extra_forbidden":
         known = _names(_schemas(schema, fault.path[:-1]))
         text = "is no known field" + (
@@ -176,6 +176,15 @@ def _told(fault: _Fault, schema: dict[str, Any], advice: Mapping[str, str]) -> s
         text = rule(fault) if rule else fault.message[:1].lower() + fault.message[1:]
     extra = advice.get(re.sub(r"\[\d+\]", "[]", path_text(fault.path)))
     return f"{text}: {extra}" if extra else text
+
+
+def _no_form(fault: _Fault, nodes: list[dict[str, Any]]) -> str:
+    given = fault.context if fault.type == "no_form" else fault.value
+    names = _names(nodes)
+    near = "".join(nearest(str(name), names) for name in given) if isinstance(given, dict) else ""
+    if len(nodes) > _MAX_FORMS:
+        return f"is of no known form; write one of {', '.join(names)}, and what belongs to it{near}"
+    return f"is of no known form; write {' or '.join(_form(node) for node in nodes)}{near}"
 
 
 def _must(what: str) -> Callable[[_Fault], str]:

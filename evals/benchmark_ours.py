@@ -7,12 +7,8 @@ from pathlib import Path
 
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.budget import BudgetLimits
-from checkrein.contracts.task import (
-    ApprovalRules,
-    TaskContract,
-    UnchangedCheck,
-    WorkspaceSpec,
-)
+from checkrein.contracts.check import UnchangedCheck
+from checkrein.contracts.task import ApprovalRules, TaskContract, WorkspaceSpec
 from checkrein.errors import InputError
 from checkrein.evals.benchmark_runs import Durability, Mode, script
 from checkrein.harness import Harness

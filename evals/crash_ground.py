@@ -9,13 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from checkrein.contracts.task import (
-    ApprovalRules,
-    CommandCheck,
-    TaskContract,
-    UnchangedCheck,
-    WorkspaceSpec,
-)
+from checkrein.contracts.check import CommandCheck, UnchangedCheck
+from checkrein.contracts.task import ApprovalRules, TaskContract, WorkspaceSpec
 from checkrein.crash_targets import Opened, Place, arranged, opened
 from checkrein.evals.crash_arena import Arena
 from checkrein.evals.crash_children import Child

@@ -7,8 +7,9 @@ from pydantic import ValidationError
 
 from checkrein.contracts import event as e
 from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.check import CommandCheck
 from checkrein.contracts.effect import EffectStatus
-from checkrein.contracts.task import CommandCheck, TaskContract
+from checkrein.contracts.task import TaskContract
 from checkrein.contracts.verification import CheckStatus, VerificationResult
 from checkrein.graph.facts import Fact
 from checkrein.graph.rebuilt import Rebuilt

@@ -5,22 +5,17 @@ checkrein.contracts.transitions. Evidence is made of this, so that it can be che
 database.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from datetime import timedelta
 
 from checkrein.contracts import event as e
-from checkrein.contracts.action import Action, ActionStatus
+from checkrein.contracts.action import ActionStatus
 from checkrein.contracts.approval import Answer, ApprovalGrant, ApprovalRequest, ApprovalStatus
-from checkrein.contracts.attempt import Attempt, AttemptStatus
+from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.effect import Effect, EffectStatus, OutcomeSource
 from checkrein.contracts.observation import ObservationStatus
-from checkrein.contracts.task import Task
-from checkrein.contracts.transitions import Machine, apply
-from checkrein.contracts.verification import VerificationResult
-from checkrein.errors import ConflictError
-from checkrein.graph.facts import Fact, Fault
+from checkrein.graph.facts import Fact
+from checkrein.graph.standing import Standing
 
 _ApprovalStep = (
     e.ApprovalPrepared
@@ -79,39 +74,8 @@ _ANSWERED: dict[str, tuple[str, str | None]] = {
 }
 
 
-@dataclass
-class Rebuilt:
-    """Where everything stands after the facts that were taken in.
-
-    Attributes:
-        decisions: for each action what was decided about it, oldest first.
-        granted: for each action the approvals that were spent on it.
-        manifests: for each turn the reference of its context's manifest.
-        spent: what was booked, by budget; wall time is metered by the lease, and not here.
-        safe_points: how often a safe point was saved.
-        faults: changes that no table allows, and names of what there is not.
-    """
-
-    task: Task | None = None
-    started: e.AttemptStarted | None = None
-    attempt: Attempt | None = None
-    actions: dict[str, Action] = field(default_factory=dict[str, Action])
-    decisions: dict[str, list[e.PolicyDecided]] = field(
-        default_factory=dict[str, list[e.PolicyDecided]]
-    )
-    approvals: dict[str, ApprovalRequest] = field(default_factory=dict[str, ApprovalRequest])
-    grants: dict[str, list[ApprovalGrant]] = field(default_factory=dict[str, list[ApprovalGrant]])
-    granted: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    effects: dict[str, Effect] = field(default_factory=dict[str, Effect])
-    sealed: e.CandidateSealed | None = None
-    verification: VerificationResult | None = None
-    ended: e.AttemptEnded | None = None
-    manifests: dict[int, str] = field(default_factory=dict[int, str])
-    spent: Counter[str] = field(default_factory=Counter[str])
-    safe_points: int = 0
-    faults: list[Fault] = field(default_factory=list[Fault])
-    _open_calls: Counter[int] = field(default_factory=Counter[int])
-    _seq: int = 0
+class Rebuilt(Standing):
+    """What a trace amounts to."""
 
     @classmethod
     def of(cls, facts: Iterable[Fact]) -> "Rebuilt":
@@ -319,42 +283,3 @@ class Rebuilt:
             self._step_attempt(f"suspended:{p.status}")
         else:
             self._step_attempt("resumed" if isinstance(p, e.RunResumed) else "cancel_requested")
-
-    def _step_attempt(self, word: str) -> None:
-        if self.attempt is None:
-            self._fault("the attempt has not started")
-            return
-        status = AttemptStatus(self._next(Machine.ATTEMPT, self.attempt.status, word))
-        self.attempt = self.attempt.model_copy(update={"status": status})
-
-    def _step_action(self, action_id: str, word: str) -> None:
-        action = self.actions.get(action_id)
-        if action is None:
-            self._fault(f"there is no action {action_id}")
-            return
-        status = ActionStatus(self._next(Machine.ACTION, action.status, word))
-        self.actions[action_id] = action.model_copy(update={"status": status})
-
-    def _step_approval(self, request: ApprovalRequest, word: str) -> None:
-        status = ApprovalStatus(self._next(Machine.APPROVAL, request.status, word))
-        self.approvals[request.approval_id] = request.model_copy(update={"status": status})
-
-    def _step_effect(
-        self, effect_id: str, action_id: str, word: str, changed: Mapping[str, object]
-    ) -> None:
-        effect = self.effects.get(effect_id)
-        if effect is None or effect.action_id != action_id:
-            self._fault(f"no effect {effect_id} was bound for {action_id}")
-            return
-        status = EffectStatus(self._next(Machine.EFFECT, effect.status, word))
-        self.effects[effect_id] = effect.model_copy(update={**changed, "status": status})
-
-    def _next(self, machine: Machine, current: str, word: str) -> str:
-        try:
-            return apply(machine, current, word)
-        except ConflictError as error:
-            self._fault(str(error))
-            return current
-
-    def _fault(self, problem: str) -> None:
-        self.faults.append(Fault("legal_change", self._seq, problem))

@@ -9,6 +9,7 @@ from pathlib import Path
 from checkrein.contracts.artifact import Artifact
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.budget import Budget
+from checkrein.contracts.check import Check, UnchangedCheck
 from checkrein.contracts.codec import digest_of, visible
 from checkrein.contracts.event import (
     AttemptEnded,
@@ -17,7 +18,6 @@ from checkrein.contracts.event import (
     VerificationFinished,
     VerificationStarted,
 )
-from checkrein.contracts.task import Check, UnchangedCheck
 from checkrein.contracts.verification import CheckResult, CheckStatus, VerificationResult
 from checkrein.errors import EnvironmentFault
 from checkrein.nodes.compensation import not_shown
@@ -113,7 +113,12 @@ async def _judged(run: Run, sealed: str) -> list[CheckResult]:
             copy = folder / "candidate"
             if await workspace.copy_to(copy) != sealed:
                 return [*results, _moved()]
-            examination = Examination(contract=run.contract, copy_root=copy, state_digest=sealed)
+            examination = Examination(
+                attempt_id=run.attempt_id,
+                contract=run.contract,
+                copy_root=copy,
+                state_digest=sealed,
+            )
             judging = verifier.verify(check, examination, workspace)
             results.append(await run.interruptible(judging))
     return results

@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from checkrein.contracts.check import CommandCheck
 from checkrein.contracts.codec import canonical, clean
 from checkrein.contracts.context import TRUST_ORDER, Message, ToolCall, ToolDescription, Trust
 from checkrein.contracts.observation import Observation, ObservationStatus
 from checkrein.contracts.proposal import ASK_USER
-from checkrein.contracts.task import CommandCheck, TaskContract
+from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError
 from checkrein.nodes.proposals import ASK_USER_PARAMETERS, read_reply
 from checkrein.ports.capability import CapabilitySpec

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from checkrein.contracts.budget import BudgetLimits
+from checkrein.contracts.check import Check, CommandCheck, Glob, UnchangedCheck
 from checkrein.contracts.codec import Frozen, digest_of
 
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\w.@+-]+$")]
@@ -15,9 +16,6 @@ CapabilityName = Annotated[
     str, Field(pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$", max_length=64)
 ]
 """A capability, for example workspace.read."""
-
-Glob = Annotated[str, Field(min_length=1, max_length=512)]
-"""A pattern of workspace paths; ** crosses folders."""
 
 
 Product = Literal["diff", "test_report"]
@@ -58,30 +56,6 @@ class NetworkConstraint(Frozen):
 
 
 Constraint = UnchangedConstraint | NetworkConstraint | str
-
-
-class CommandSpec(Frozen):
-    """A command that must exit 0, run in a copy of the workspace that the model cannot write to."""
-
-    argv: list[Annotated[str, Field(min_length=1, max_length=4096)]] = Field(
-        min_length=1, max_length=256
-    )
-    timeout_s: int = Field(default=60, gt=0, le=86_400, strict=True)
-
-
-class CommandCheck(Frozen):
-    """Success needs this command to exit 0."""
-
-    command: CommandSpec
-
-
-class UnchangedCheck(Frozen):
-    """Success needs these paths to be unchanged."""
-
-    unchanged: list[Glob] = Field(min_length=1, max_length=256)
-
-
-Check = CommandCheck | UnchangedCheck
 
 
 class Escalation(Frozen):

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from checkrein.contracts.check import Strength
 from checkrein.contracts.codec import Frozen
 
 
@@ -17,7 +18,15 @@ class CheckStatus(StrEnum):
 
 
 class CheckResult(Frozen):
-    """One check. `gap` is the smallest useful diagnostic, safe to show to the model."""
+    """One check.
+
+    Attributes:
+        gap: the smallest useful diagnostic, safe to show to the model.
+        strength: how much its kind proves.
+        repairable: whether another round by the model could mend it.
+        evidence_ref: the whole output of the check, for people.
+        measured: what was counted, in the kind's own words, for example `passed` and `failed`.
+    """
 
     kind: str
     name: str
@@ -26,6 +35,9 @@ class CheckResult(Frozen):
     exit_code: int | None = None
     duration_s: float = 0.0
     evidence_ref: str | None = None
+    strength: Strength | None = None
+    repairable: bool = True
+    measured: dict[str, int] = Field(default_factory=dict[str, int])
 
 
 class VerificationResult(Frozen):

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Protocol
 
+from checkrein.contracts.check import Check
 from checkrein.contracts.codec import Frozen
-from checkrein.contracts.task import Check, TaskContract
+from checkrein.contracts.task import TaskContract
 from checkrein.contracts.verification import CheckResult
 from checkrein.ports.workspace import Workspace
 
@@ -12,6 +13,7 @@ from checkrein.ports.workspace import Workspace
 class Examination(Frozen):
     """What a verifier gets: the contract, and a copy of the candidate that is its own."""
 
+    attempt_id: str
     contract: TaskContract
     copy_root: Path
     state_digest: str

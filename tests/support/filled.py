@@ -10,6 +10,13 @@ from annotated_types import Ge, Gt
 from pydantic import BaseModel
 
 from checkrein.contracts.approval import Said
+from checkrein.contracts.check import (
+    ArtifactSpec,
+    FileStateSpec,
+    HttpStateSpec,
+    ModelJudgeSpec,
+    TextMatchSpec,
+)
 from checkrein.contracts.decision import DecisionOutput, Verdict
 from checkrein.contracts.effect import EffectStatus, Outcome
 from checkrein.contracts.event import EffectRefused, EffectUnknown
@@ -22,6 +29,11 @@ TEXT = "x1"
 
 # What the annotations cannot say: fields that go together.
 FIXED: dict[type[BaseModel], dict[str, Any]] = {
+    ArtifactSpec: {"media_type": "text/plain"},
+    FileStateSpec: {"sha256": "0" * 64},
+    HttpStateSpec: {"url": "http://127.0.0.1/", "status": 200},
+    ModelJudgeSpec: {"sample": 0.5},
+    TextMatchSpec: {"contains": None, "matches": None},
     Bound: {"at_least": 1, "at_most": 2, "one_of": None, "below": None},
     Reach: {"scope": Scope.CLASS},
     Said: {"args": None},

@@ -4,6 +4,7 @@ from checkrein.contracts import ids
 from checkrein.contracts.action import Action, Provenance, SideEffect, operation_hash
 from checkrein.contracts.attempt import Attempt, WorkspaceRef
 from checkrein.contracts.budget import Budget, BudgetLimits
+from checkrein.contracts.check import CommandCheck, CommandSpec
 from checkrein.contracts.codec import digest, digest_of
 from checkrein.contracts.context import Trust
 from checkrein.contracts.decision import ApprovalTerms, PolicyDecision, Verdict
@@ -22,7 +23,7 @@ from checkrein.contracts.event import (
     TaskCreated,
 )
 from checkrein.contracts.proposal import Usage
-from checkrein.contracts.task import CommandCheck, CommandSpec, Task, TaskContract
+from checkrein.contracts.task import Task, TaskContract
 
 
 def contract_of(tenant: str = "local", budgets: BudgetLimits | None = None) -> TaskContract:

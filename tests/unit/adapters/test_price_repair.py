@@ -14,8 +14,9 @@ from checkrein.adapters.unchanged_verifier import UnchangedVerifier
 from checkrein.adapters.workspace import FolderWorkspace
 from checkrein.adapters.workspace_capabilities import workspace_capabilities
 from checkrein.contracts.action import SideEffect
+from checkrein.contracts.check import CommandCheck, UnchangedCheck
 from checkrein.contracts.effect import EffectStatus
-from checkrein.contracts.task import CommandCheck, TaskContract, UnchangedCheck
+from checkrein.contracts.task import TaskContract
 from checkrein.contracts.verification import CheckStatus
 from checkrein.ports.capability import Permit
 from checkrein.ports.verifier import Examination
@@ -79,7 +80,7 @@ async def verdicts(
     (check,) = contract.success
     assert isinstance(check, CommandCheck)
     state = await workspace.copy_to(copy)
-    seen = Examination(contract=contract, copy_root=copy, state_digest=state)
+    seen = Examination(attempt_id="a1", contract=contract, copy_root=copy, state_digest=state)
     runs = CommandVerifier(LocalCommandRunner(), FolderArtifactStore(home))
     tests = await runs.verify(check, seen, workspace)
     same = UnchangedCheck(unchanged=contract.protected)

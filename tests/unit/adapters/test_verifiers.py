@@ -11,15 +11,8 @@ from checkrein.adapters.command_runner import LocalCommandRunner
 from checkrein.adapters.command_verifier import MAX_GAP, CommandVerifier
 from checkrein.adapters.unchanged_verifier import UnchangedVerifier
 from checkrein.adapters.workspace import FolderWorkspace
-from checkrein.contracts.task import (
-    Check,
-    CommandCheck,
-    CommandSpec,
-    Constraint,
-    NetworkConstraint,
-    TaskContract,
-    UnchangedCheck,
-)
+from checkrein.contracts.check import Check, CommandCheck, CommandSpec, UnchangedCheck
+from checkrein.contracts.task import Constraint, NetworkConstraint, TaskContract
 from checkrein.contracts.verification import CheckResult, CheckStatus
 from checkrein.errors import EnvironmentFault, InputError
 from checkrein.ports.command_runner import CommandResult
@@ -42,7 +35,7 @@ def command(*argv: str, timeout_s: int = 30) -> CommandCheck:
 
 def examination(root: Path, check: Check, *constraints: Constraint) -> Examination:
     contract = TaskContract(goal="x", success=[check], constraints=list(constraints))
-    return Examination(contract=contract, copy_root=root, state_digest="sha256:x")
+    return Examination(attempt_id="a1", contract=contract, copy_root=root, state_digest="sha256:x")
 
 
 async def judged(

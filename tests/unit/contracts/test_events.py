@@ -122,6 +122,11 @@ def contained(stored: Any, known: Any, where: str = "") -> list[str]:
             for key, value in fields.items()
             for lost in contained(value, read.get(key), f"{where}/{key}")
         ]
+    if isinstance(stored, list) and isinstance(known, list):
+        items, found = cast(list[Any], stored), cast(list[Any], known)
+        if len(items) == len(found):
+            pairs = enumerate(zip(items, found, strict=True))
+            return [lost for n, (a, b) in pairs for lost in contained(a, b, f"{where}/{n}")]
     return [] if stored == known else [where]
 
 

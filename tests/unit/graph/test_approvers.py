@@ -2,8 +2,9 @@
 
 from requests_made import asked
 
+from checkrein.contracts.check import CommandCheck, CommandSpec
 from checkrein.contracts.decision import ApprovalTerms
-from checkrein.contracts.task import ApprovalRules, CommandCheck, CommandSpec, Risk, TaskContract
+from checkrein.contracts.task import ApprovalRules, Risk, TaskContract
 from checkrein.entrypoints.cli.next_steps import approve_command, people, who_answers
 from checkrein.nodes.approvers import barred, may_answer
 

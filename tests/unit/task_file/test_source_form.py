@@ -7,12 +7,8 @@ import pytest
 
 from checkrein.adapters.source_form import from_source_form
 from checkrein.adapters.task_file import load_task
-from checkrein.contracts.task import (
-    CommandCheck,
-    CommandSpec,
-    NetworkConstraint,
-    UnchangedConstraint,
-)
+from checkrein.contracts.check import CommandCheck, CommandSpec
+from checkrein.contracts.task import NetworkConstraint, UnchangedConstraint
 from checkrein.errors import InputError
 
 SOURCE = """\

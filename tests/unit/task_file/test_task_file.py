@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from checkrein.adapters.task_file import MAX_TASK_BYTES, load_task
-from checkrein.contracts.task import CommandCheck, NetworkConstraint, UnchangedConstraint
+from checkrein.contracts.check import CommandCheck
+from checkrein.contracts.task import NetworkConstraint, UnchangedConstraint
 from checkrein.errors import InputError
 
 GOOD = """\
@@ -133,7 +134,7 @@ def test_warns_of_prose_constraints_and_of_no_capabilities(file: Path) -> None:
         ("[python, -m, pytest, -q]", "pytest", 'argv: must be a list, not "pytest"'),
         ("-q]", "7]", "argv[3]: must be text, not 7; put it in quotes"),
         ("timeout_s: 60", "timeout_s: 0", "success[0].command.timeout_s: must be greater than 0"),
-        ("- command", "- comand", "17:5: success[0]: is of no known form; write {command: ...}"),
+        ("- command", "- comand", "17:5: success[0]: is of no known form; write one of command, "),
         ("- command: {argv: [python, -m, pytest, -q], timeout_s: 60}", "", "must be a list"),
         ("[diff, test_report]", "[dif]", "artifacts[0]: must be 'diff' or 'test_report'"),
         ("goal: Make", 'goal: "\\0"\n#', "2:1: goal: contains a NUL character"),
