@@ -181,7 +181,8 @@ def _told(fault: _Fault, schema: dict[str, Any], advice: Mapping[str, str]) -> s
 def _no_form(fault: _Fault, nodes: list[dict[str, Any]]) -> str:
     given = fault.context if fault.type == "no_form" else fault.value
     names = _names(nodes)
-    near = "".join(nearest(str(name), names) for name in given) if isinstance(given, dict) else ""
+    fields = [*map(str, cast(dict[str, Any], given))] if isinstance(given, dict) else []
+    near = "".join(nearest(name, names) for name in fields)
     if len(nodes) > _MAX_FORMS:
         return f"is of no known form; write one of {', '.join(names)}, and what belongs to it{near}"
     return f"is of no known form; write {' or '.join(_form(node) for node in nodes)}{near}"

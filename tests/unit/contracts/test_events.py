@@ -115,6 +115,10 @@ def test_events_of_earlier_versions_stay_readable(kind: str) -> None:
 
 def contained(stored: Any, known: Any, where: str = "") -> list[str]:
     """What stands in the stored JSON and was lost or changed in reading."""
+    if isinstance(stored, list) and isinstance(known, list):
+        a = dict(enumerate(cast(list[object], stored)))
+        b = dict(enumerate(cast(list[object], known)))
+        return [where] if a.keys() != b.keys() else contained(a, b, where)
     if isinstance(stored, dict) and isinstance(known, dict):
         fields, read = cast(dict[str, Any], stored), cast(dict[str, Any], known)
         return [
@@ -122,11 +126,6 @@ def contained(stored: Any, known: Any, where: str = "") -> list[str]:
             for key, value in fields.items()
             for lost in contained(value, read.get(key), f"{where}/{key}")
         ]
-    if isinstance(stored, list) and isinstance(known, list):
-        items, found = cast(list[Any], stored), cast(list[Any], known)
-        if len(items) == len(found):
-            pairs = enumerate(zip(items, found, strict=True))
-            return [lost for n, (a, b) in pairs for lost in contained(a, b, f"{where}/{n}")]
     return [] if stored == known else [where]
 
 
