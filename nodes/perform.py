@@ -27,6 +27,7 @@ from checkrein.nodes.authorize import Ruling, authorize
 from checkrein.nodes.calling import Failed, called
 from checkrein.nodes.consent import lacking
 from checkrein.nodes.limits import REDACT, for_capability, redacted, time_limit_s
+from checkrein.nodes.offering import alternatives
 from checkrein.nodes.run import Run
 from checkrein.ports.capability import (
     PLAN,
@@ -59,7 +60,8 @@ async def checked(
     """
     ruling = await authorize(run, position, state.action, description, "dispatch", state)
     if ruling.decision.denies:
-        result = [] if resent else [observations.denied(state.action, ruling.decision)]
+        others = alternatives(run, position, state.action.capability)
+        result = [] if resent else [observations.denied(state.action, ruling.decision, others)]
         await run.record(ruling.event, *result, blobs=(ruling.input_text,))
         return ruling, None
     spec = run.ports.capabilities[state.action.capability].spec
