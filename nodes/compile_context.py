@@ -47,7 +47,8 @@ async def compile_context(run: Run) -> Step:
     history = await _history(run, _next(position))
     failed = failed_for_good([past.facts for past in history], run.contract)
     if failed is not None:
-        await run.record(AttemptEnded(status=AttemptStatus.FAILED, detail=failed[:1000]))
+        status, (kind, why) = AttemptStatus.FAILED, failed
+        await run.record(AttemptEnded(status=status, detail=why, error_type=kind))
         return Step("failed")
     short = _exhausted(position)
     if short is not None:

@@ -52,7 +52,9 @@ async def decide(run: Run) -> Step:
         return await _judged(run, position, turn.turn, await run.stored_reply(turn.raw_ref))
     if position.idle_turns >= IDLE_TURNS:
         return await _ended(
-            run, f"the model made no usable proposal in {position.idle_turns} turns in a row"
+            run,
+            f"the model made no usable proposal in {position.idle_turns} turns in a row",
+            "protocol_error",
         )
     if run.stop.asked:
         return Step("stopped")
@@ -63,7 +65,7 @@ async def decide(run: Run) -> Step:
     except BudgetExceededError as error:
         return await _out_of_budget(run, position, error)
     except ModelError as error:
-        return await _ended(run, str(error))
+        return await _ended(run, str(error), error.code)
     except WorkStopped:
         return Step("stopped", context.turn)
     run.reply = run.parsed(answer.raw)
@@ -192,6 +194,7 @@ async def _out_of_budget(run: Run, position: Position, error: BudgetExceededErro
     return Step("suspend")
 
 
-async def _ended(run: Run, why: str) -> Step:
-    await run.record(AttemptEnded(status=AttemptStatus.MODEL_ERROR, detail=why))
+async def _ended(run: Run, why: str, error_type: str) -> Step:
+    status = AttemptStatus.MODEL_ERROR
+    await run.record(AttemptEnded(status=status, detail=why, error_type=error_type))
     return Step("model_error")

@@ -8,12 +8,18 @@ from loops import Turn, call, says
 FILES = {f"{name}.txt": f"about {name}\n" for name in ("ash", "oak", "elm", "fir", "yew", "box")}
 """What there is to look at."""
 
-_SHUFFLED = ("oak fir ash box elm yew fir elm oak yew ash box elm ash yew oak box fir "
-             "ash elm box oak yew fir").split()  # fmt: skip
-_WORDS = (
-    "amber basil cedar delta ember fjord grove heath inlet jetty kelp lagoon marsh nook onyx prairie "
-    "quartz ridge shoal tundra umber vale willow xeric yonder zephyr atoll bluff creek dune"
-).split()
+_ORDERS = [
+    ["oak", "fir", "ash", "box", "elm", "yew"],
+    ["fir", "elm", "oak", "yew", "ash", "box"],
+    ["elm", "ash", "yew", "oak", "box", "fir"],
+    ["ash", "elm", "box", "oak", "yew", "fir"],
+]
+_SHUFFLED = [name for order in _ORDERS for name in order]
+_WORDS = [
+    *("amber", "basil", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "jetty"),
+    *("kelp", "lagoon", "marsh", "nook", "onyx", "prairie", "quartz", "ridge", "shoal", "tundra"),
+    *("umber", "vale", "willow", "xeric", "yonder", "zephyr", "atoll", "bluff", "creek", "dune"),
+]
 
 
 def _look(name: str, said: str = "", **more: Any) -> Turn:
