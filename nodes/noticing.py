@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from checkrein.contracts.budget import Budget
-from checkrein.contracts.codec import canonical, visible
+from checkrein.contracts.codec import visible
 from checkrein.contracts.context import CompiledContext, ContextManifest, Message, Trust
 from checkrein.contracts.event import BudgetReserved, BudgetSettled, NoProgressNoticed, Payload
 from checkrein.contracts.progress import LADDER, Rung, Skipped
@@ -14,7 +14,7 @@ from checkrein.nodes.offering import offered
 from checkrein.nodes.proposals import read_reply
 from checkrein.nodes.run import Run
 from checkrein.nodes.stopping import WorkStopped
-from checkrein.nodes.turn_facts import TurnFacts
+from checkrein.nodes.turn_facts import TurnFacts, steady
 from checkrein.ports.model import Model
 from checkrein.ports.records import Position
 
@@ -34,6 +34,8 @@ async def look(run: Run, position: Position, turn: int, history: Sequence[TurnFa
     Raises:
         WorkStopped: the reviewer's call was broken off; nothing of it counts.
     """
+    if position.idle_turns:
+        return False  # calls that nobody can use have a bound of their own, and an end
     found = noticed(history, run.contract.progress)
     if found is None:
         return False
@@ -118,7 +120,7 @@ def _for_review(run: Run, turn: int, found: Found) -> CompiledContext:
     calls = [
         {
             "tool": call.tool,
-            "arguments": messages.shortened(canonical(call.args or {}).decode())[:1_000],
+            "arguments": steady(call.args or {})[:1_000],
             "status": call.observation.status.value,
             "error": call.error,
         }
@@ -129,9 +131,7 @@ def _for_review(run: Run, turn: int, found: Found) -> CompiledContext:
         Message(role="system", text=_ASKED),
         Message(
             role="user",
-            text=messages.shortened(
-                f"Goal: {run.contract.goal}\nEvidence: {canonical(evidence).decode()}"
-            ),
+            text=messages.shortened(f"Goal: {run.contract.goal}\nEvidence: {steady(evidence)}"),
         ),
     ]
     tokens = sum(map(messages.tokens, shown))

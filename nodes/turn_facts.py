@@ -3,6 +3,7 @@
 Everything is made of the records alone, so that whoever recovers finds the same.
 """
 
+import json
 import posixpath
 import re
 from collections import Counter
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
-from checkrein.contracts.codec import canonical, digest
+from checkrein.contracts.codec import digest
 from checkrein.contracts.observation import Observation, ObservationStatus
 from checkrein.contracts.proposal import RawReply
 from checkrein.ports.capability import PLAN
@@ -21,7 +22,7 @@ NEAR = 0.9
 """From this share of common words on two texts are near the same (see `alike`)."""
 
 _BAD = frozenset({ObservationStatus.FAILED, ObservationStatus.UNKNOWN, ObservationStatus.INVALID})
-_MAX_WORDS = 2_000
+_MAX_CHARS = 20_000
 _WORD = re.compile(r"[\w./-]+|[^\w\s]")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 # What differs between two runs of one command although nothing else does.
@@ -30,6 +31,15 @@ _PASSING = re.compile(
     r"|\b\d+(?:\.\d+)?\s?(?:ns|us|µs|ms|s|sec|seconds)\b"
     r"|\b0x[0-9a-fA-F]{6,}\b"
 )
+
+
+def steady(value: Any) -> str:
+    """A JSON value as text that is the same for equal values.
+
+    It takes whatever a model wrote: numbers that canonical JSON refuses, and lone surrogates.
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
 
 Words = Counter[str]
 """The words of a text, each with how often it stands there; their order does not count."""
@@ -55,7 +65,7 @@ def _gather(value: Any, found: Words) -> None:
         for item in cast(Sequence[Any], value):
             _gather(item, found)
     elif isinstance(value, str):
-        for word in _WORD.findall(value)[:_MAX_WORDS]:
+        for word in _WORD.findall(value[:_MAX_CHARS]):
             plain = posixpath.normpath(word) if "/" in word else word.lower()
             found[_NUMBER.sub("0", plain)] += 1
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -112,7 +122,7 @@ class CallFacts:
     def exact(self) -> str:
         """Tool, arguments and status, as they are."""
         seen = self.observation
-        return digest(canonical([seen.name, self.args or {}, seen.status.value]))
+        return digest(steady([seen.name, self.args or {}, seen.status.value]).encode())
 
     @cached_property
     def outcome(self) -> str:
@@ -126,7 +136,7 @@ class CallFacts:
             return f"{seen.name} {seen.status} {kind}"
         # Doing another thing is something new, even where the target says no more than "done".
         done = [self.exact, seen.environment_revision] if self.changed else []
-        found = canonical([*done, seen.structured_result]).decode()
+        found = steady([*done, seen.structured_result])
         return f"{seen.name} {seen.status} {digest(_PASSING.sub('~', found).encode())}"
 
     def repeats(self, other: "CallFacts") -> bool:

@@ -58,7 +58,7 @@ def next_steps(report: Report, contract: TaskContract) -> NextSteps:
 _AFTER = {
     _S.FAILED_VERIFICATION: "The checks refused it: read what they said before you try again.",
     _S.POLICY_BLOCKED: "It needs other rights or another plan; as it is, it would end the same. "
-    "`checkrein policy why` explains each denial.",
+    "The trace names each denial.",
     _S.ENVIRONMENT_ERROR: "Mend what is broken on this machine first; `checkrein doctor` looks.",
     _S.MODEL_ERROR: "Another model may do: name it in the task file and run that.",
     _S.FAILED: "What failed for good would fail again; mend that first.",

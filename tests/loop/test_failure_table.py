@@ -5,6 +5,7 @@ from typing import Any
 
 import failing
 import pytest
+from loops import DONE
 
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.settings import Settings
@@ -41,7 +42,7 @@ async def test_the_fields_decide_and_never_the_wording(
 ) -> None:
     """Protects: one and the same sentence means four things, by what stands beside it."""
     tool = failing.failing(9, side_effect="IRREVERSIBLE", **fields)
-    run = await failing.ran(tmp_path, settings, [failing.ASK, failing.DONE], tool, **failing.SHOP)
+    run = await failing.ran(tmp_path, settings, [failing.ASK, DONE], tool, **failing.SHOP)
     assert run.report.status is status
     assert run.report.effects == effects
     assert run.count("effect_retried") == retries

@@ -7,6 +7,7 @@ import loops
 import pytest
 from circles import CIRCLES, FILES
 from command_line import task_file
+from forged import changed
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
@@ -20,6 +21,7 @@ from checkrein.contracts.event import ActionProposed, ModelRequested, NoProgress
 from checkrein.contracts.progress import Rung
 from checkrein.contracts.task import TaskContract
 from checkrein.graph.report import Report
+from checkrein.graph.trace_rules import grade
 from checkrein.settings import Settings
 from checkrein.testing.scripted_model import Script, ScriptedChatModel
 
@@ -109,6 +111,31 @@ async def test_an_answer_starts_at_the_foot(tmp_path: Path, settings: Settings) 
     assert [r.answer for r in records if r.answer] == ["Look at b."]
     after = notices(told)[4]
     assert min(after.evidence) > report.turns
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"evidence": [99]}, "notice_has_evidence"),
+        ({"evidence": []}, "notice_has_evidence"),
+        ({"action_ids": ["act_of_nobody"]}, "notice_has_evidence"),
+        ({"rung": "shrink"}, "notice_has_evidence"),
+    ],
+)
+async def test_a_forged_notice_is_found(
+    change: dict[str, Any], rule: str, tmp_path: Path, settings: Settings
+) -> None:
+    """Protects: whoever reads the evidence can rely on what it says of a lack of progress."""
+    async with loops.opened(settings) as (harness, parts):
+        report = await harness.run(task(tmp_path, [LOOK] * 20))
+        events = await parts.events.read(report.attempt_id)
+
+    def forged(payloads: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        last = [p for p in payloads if p["type"] == "no_progress_noticed"][-1]
+        return [p | change if p is last else p for p in payloads]
+
+    assert grade(changed(events, lambda payloads: payloads)) == []
+    assert rule in {fault.rule for fault in grade(changed(events, forged))}
 
 
 async def test_honest_polling_is_left_alone(tmp_path: Path, settings: Settings) -> None:

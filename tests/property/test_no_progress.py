@@ -4,7 +4,7 @@ from going_round import called
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkrein.contracts.progress import LADDER, ProgressRules, Rung
+from checkrein.contracts.progress import LADDER, ProgressRules, Rung, Signal
 from checkrein.nodes.ladder import climbed
 from checkrein.nodes.no_progress import noticed
 from checkrein.ports.records import Noticed
@@ -46,7 +46,7 @@ def notice(turn: int, rung: Rung) -> Noticed:
     """A notice that was recorded before."""
     return Noticed(
         turn=turn,
-        signal="repeated_call",  # type: ignore[arg-type]
+        signal=Signal.REPEATED_CALL,
         rung=rung,
         evidence=[1],
         action_ids=[],

@@ -16,6 +16,7 @@ from pydantic import PrivateAttr
 from checkrein import capability
 from checkrein.compose import Given, composed
 from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.budget import Budget
 from checkrein.contracts.event import AttemptEnded, Observed, Payload
 from checkrein.contracts.observation import Diagnostics
 from checkrein.errors import CapabilityError
@@ -84,7 +85,7 @@ def failing(times: int, side_effect: str = "READ", **error: Any) -> Any:
 
 
 ASK = says("", call("shop.ask", text="x"))
-SHOP = {"capabilities": ["shop.ask", "workspace.read"]}
+SHOP: dict[str, Any] = {"capabilities": ["shop.ask", "workspace.read"]}
 
 
 class Down(ScriptedChatModel):
@@ -120,18 +121,18 @@ async def passing_with_budget(folder: Path, settings: Settings) -> None:
     assert run.report.status is AttemptStatus.CANDIDATE_VERIFIED
     assert run.count("retry_scheduled") == 2
     assert run.why == []
-    assert run.report.budgets["tool_calls"].spent == 3  # type: ignore[index]
+    assert run.report.budgets[Budget.TOOL_CALLS].spent == 3
 
 
 async def passing_without_budget(folder: Path, settings: Settings) -> None:
     """The last error is the result; of an essential capability it is the end."""
     tool = failing(9, retryable=True, code="shop_busy")
-    fields = {**SHOP, "essential": ["shop.ask"]}
+    fields: dict[str, Any] = {**SHOP, "essential": ["shop.ask"]}
     run = await ran(folder, settings, [ASK, DONE], tool, **fields)
     assert run.report.status is AttemptStatus.FAILED
     assert (run.end.error_type, run.count("retry_scheduled")) == ("shop_busy", 2)
     no_calls = failing(9, retryable=True, code="shop_busy")
-    budget = {"budgets": {"tool_calls": 2}}
+    budget: dict[str, Any] = {"budgets": {"tool_calls": 2}}
     run = await ran(folder / "b", settings, [ASK, DONE], no_calls, **fields, **budget)
     assert run.report.status is AttemptStatus.FAILED
     assert (run.end.error_type, run.count("retry_scheduled")) == ("shop_busy", 1)
@@ -172,12 +173,12 @@ async def permanent(folder: Path, settings: Settings) -> None:
     assert told.report.status is AttemptStatus.CANDIDATE_VERIFIED
     assert [(why.error_type, why.retryable) for why in told.why] == [("closed", False)]
     assert told.count("retry_scheduled") == 0
-    fields = {**SHOP, "essential": ["shop.ask"]}
+    fields: dict[str, Any] = {**SHOP, "essential": ["shop.ask"]}
     tool = failing(9, code="closed")
     essential = await ran(folder / "b", settings, [ASK, DONE], tool, **fields)
     assert essential.report.status is AttemptStatus.FAILED
     assert essential.end.error_type == "closed"
-    alone = {"capabilities": ["shop.ask"]}
+    alone: dict[str, Any] = {"capabilities": ["shop.ask"]}
     tool = failing(9, code="closed")
     nothing = await ran(folder / "c", settings, [ASK] * 3, tool, **alone)
     assert nothing.report.status is AttemptStatus.FAILED
@@ -254,7 +255,7 @@ async def environment_broken(folder: Path, settings: Settings) -> None:
 
 async def budget_gone(folder: Path, settings: Settings) -> None:
     """It waits, with the budget named."""
-    run = await ran(folder, settings, [ASK, DONE], failing(0), budgets={"steps": 1}, **SHOP)
+    run = await ran(folder, settings, [ASK, DONE], failing(0), **SHOP, budgets={"steps": 1})
     assert run.report.status is AttemptStatus.BUDGET_EXHAUSTED
     assert "steps" in (run.report.waiting_for or "")
 
@@ -273,7 +274,7 @@ async def cancelled(folder: Path, settings: Settings) -> None:
 
 async def refused_by_verifier(folder: Path, settings: Settings) -> None:
     """A refused candidate is repaired while that has a budget; then it has failed."""
-    check = [{"command": {"argv": ["grep", "-q", "two", "a.txt"]}}]
+    check: Any = [{"command": {"argv": ["grep", "-q", "two", "a.txt"]}}]
     write = says("", call("workspace.write_file", path="a.txt", content="two\n"))
     mended = await ran(folder, settings, [DONE, write, DONE], success=check)
     assert mended.report.status is AttemptStatus.CANDIDATE_VERIFIED

@@ -17,9 +17,9 @@ def turns(make: Callable[[int], TurnFacts], count: int, first: int = 1) -> list[
     return [make(n) for n in range(first, first + count)]
 
 
-def read(n: int, path: str, text: object, **more: str) -> TurnFacts:
+def read(n: int, path: str, text: object, said: str = "") -> TurnFacts:
     """A look at a file."""
-    return called(n, "workspace.read", {"path": path}, result=text, **more)
+    return called(n, "workspace.read", {"path": path}, result=text, said=said)
 
 
 @pytest.mark.shows(199)
@@ -176,3 +176,15 @@ def test_a_persons_answer_begins_anew() -> None:
     assert noticed(spoken, RULES) is None
     assert noticed([*spoken, *turns(lambda n: read(n, "a", "x"), 2, first=4)], RULES) is None
     assert noticed([*spoken, *turns(lambda n: read(n, "a", "x"), 3, first=4)], RULES) is not None
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), 10**40, "\ud800", "\x00", "x" * 3_000_000, [[[["deep"]]]], None, True]
+)
+def test_whatever_a_model_writes_is_compared(value: object) -> None:
+    """Protects: arguments that no store and no canonical form can hold end no run here."""
+    history = turns(lambda n: called(n, "read", {"x": value}, error="invalid_arguments"), 3)
+    found = noticed(history, RULES)
+    assert found is not None
+    assert found.signal is Signal.REPEATED_CALL
+    assert history[0].signature == history[1].signature
