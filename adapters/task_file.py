@@ -89,12 +89,14 @@ def _absolute(document: YamlDocument, contract: TaskContract, base: Path) -> Tas
         changed["workspace"] = contract.workspace.model_copy(update={"path": path})
     if contract.policy is not None and not contract.policy.startswith("opa:"):
         changed["policy"] = os.path.abspath(base / contract.policy)
-    if contract.model is not None and contract.model.startswith(SCRIPTED):
-        script = contract.model.removeprefix(SCRIPTED).strip()
-        if not script:
-            problem = "names no script; write scripted:FILE, for example scripted:decisions.yaml"
-            raise document.refusal(("model",), problem)
-        changed["model"] = SCRIPTED + os.path.abspath(base / script)
+    for field in ("model", "fallback_model", "reviewer"):
+        named: str | None = getattr(contract, field)
+        if named is not None and named.startswith(SCRIPTED):
+            script = named.removeprefix(SCRIPTED).strip()
+            if not script:
+                problem = "names no script; write scripted:FILE, such as scripted:decisions.yaml"
+                raise document.refusal((field,), problem)
+            changed[field] = SCRIPTED + os.path.abspath(base / script)
     return contract.model_copy(update=changed)
 
 

@@ -60,6 +60,7 @@ CREATE TABLE checkrein.attempts (
     idle_turns integer DEFAULT 0 NOT NULL,
     denied_turns integer DEFAULT 0 NOT NULL,
     denials integer DEFAULT 0 NOT NULL,
+    progress jsonb,
     private_seen boolean DEFAULT false NOT NULL,
     untrusted_seen boolean DEFAULT false NOT NULL,
     plan_accepted text,
@@ -459,6 +460,26 @@ AS $function$
       AND NOT EXISTS (SELECT FROM checkrein.actions y WHERE y.attempt_id = of_attempt
                       AND y.turn = of_turn AND y.position = x.position AND y.revision > x.revision)
 $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.answer_notice(a checkrein.attempts, p json, at_seq bigint)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    n integer;
+BEGIN
+    UPDATE checkrein.attempts SET progress = progress || '{"answered": true, "switched": false}'
+    WHERE attempt_id = a.attempt_id AND progress ->> 'rung' = 'person'
+      AND NOT (progress ->> 'answered')::boolean;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR002', 'nothing waits for an answer; `checkrein status` tells what the attempt waits for');
+    END IF;
+    SELECT max(turn) INTO n FROM checkrein.turns
+    WHERE attempt_id = a.attempt_id AND status = 'CLOSED';
+    UPDATE checkrein.turns SET answer = p ->> 'text' WHERE attempt_id = a.attempt_id AND turn = n;
+    PERFORM checkrein.save_checkpoint(a, at_seq);
+    RETURN n;
+END $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.append(of_attempt text, under_fence bigint, kinds text[], payloads text[], data bytea[], look boolean)
  RETURNS json
@@ -966,6 +987,8 @@ BEGIN
         UPDATE checkrein.attempts SET pause_requested = true WHERE attempt_id = a.attempt_id;
     WHEN 'budget_exhausted' THEN
         UPDATE checkrein.attempts SET exhausted = p ->> 'budget' WHERE attempt_id = a.attempt_id;
+    WHEN 'no_progress_noticed' THEN
+        PERFORM checkrein.on_notice(a, p);
     WHEN 'attempt_ended' THEN
         PERFORM checkrein.end_attempt(a, p, at_seq);
     ELSE
@@ -1108,6 +1131,16 @@ BEGIN
     RETURN cause;
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.on_notice(a checkrein.attempts, p json)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+    UPDATE checkrein.attempts SET progress = p::jsonb - 'v' - 'type' || jsonb_build_object(
+        'answered', false,
+        'switched', p ->> 'rung' = 'switch' OR coalesce((progress ->> 'switched')::boolean, false))
+    WHERE attempt_id = a.attempt_id
+$function$;
+
 CREATE OR REPLACE FUNCTION checkrein.on_observation(a checkrein.attempts, p json, at_seq bigint)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -1171,10 +1204,11 @@ BEGIN
         UPDATE checkrein.turns SET answer = p ->> 'text'
         WHERE attempt_id = a.attempt_id AND turn = n AND waits_for IS NOT NULL
           AND status = 'RESPONDED';
-        IF NOT FOUND THEN
-            PERFORM checkrein.refuse('CR002', 'nothing waits for an answer; `checkrein status` tells what the attempt waits for');
+        IF FOUND THEN
+            PERFORM checkrein.close_turn(a, n, at_seq);
+        ELSE
+            n := checkrein.answer_notice(a, p, at_seq);
         END IF;
-        PERFORM checkrein.close_turn(a, n, at_seq);
     ELSE
         UPDATE checkrein.turns SET text = coalesce(p ->> 'question', p ->> 'why'),
             waits_call = p ->> 'call_id',
@@ -1231,7 +1265,8 @@ AS $function$
         'exhausted', a.exhausted,
         'detail', a.detail, 'sealed', a.candidate ->> 'state_digest',
         'verification', a.verification, 'idle_turns', a.idle_turns,
-        'denied_turns', a.denied_turns, 'denials', a.denials, 'private_seen', a.private_seen,
+        'denied_turns', a.denied_turns, 'denials', a.denials, 'progress', a.progress,
+        'private_seen', a.private_seen,
         'untrusted_seen', a.untrusted_seen, 'plan_accepted', a.plan_accepted,
         'result_accepted', a.result_accepted,
         'revocations', live_authority(a.tenant, false), 'grants', live_authority(a.tenant, true),
@@ -1293,7 +1328,7 @@ BEGIN
         RETURN checkrein.on_gate(a, kind, p, at_seq);
     WHEN 'checkpoint_saved', 'suspended', 'run_resumed', 'cancel_requested', 'pause_requested',
          'cancelled', 'attempt_ended', 'budget_exhausted', 'retry_scheduled', 'policy_reloaded',
-         'policy_refused' THEN
+         'policy_refused', 'no_progress_noticed' THEN
         PERFORM checkrein.on_attempt(a, kind, p, at_seq);
         RETURN nullif(a.head_seq, 0);
     ELSE
@@ -1726,6 +1761,7 @@ GRANT SELECT ON checkrein.verifications TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.accept_plan(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.accept_result(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.actions_json(text,integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.answer_notice(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.append(text,bigint,text[],text[],bytea[],boolean) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.append(text,bigint,text[],text[],bytea[],boolean) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.approval_json(checkrein.approvals) FROM PUBLIC;
@@ -1762,6 +1798,7 @@ REVOKE ALL ON FUNCTION checkrein.on_decision(checkrein.attempts,json,bigint) FRO
 REVOKE ALL ON FUNCTION checkrein.on_effect(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_gate(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_model(checkrein.attempts,text,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.on_notice(checkrein.attempts,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_observation(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_talk(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.owns(text,bigint) FROM PUBLIC;

@@ -133,6 +133,8 @@ class Opener:
                 clock=SystemClock(),
                 failpoints=self.failpoints,
                 workspace=folder,
+                fallback=None if only_to_end else await self._other(contract.fallback_model),
+                reviewer=None if only_to_end else await self._other(contract.reviewer),
             )
 
     def _capabilities(
@@ -174,7 +176,11 @@ class Opener:
                 "or give one to Harness.",
                 op="attempt.model",
             )
-        return await open_model(contract.model, base=Path("/"), open_script=ScriptedChatModel.load)
+        return await _opened(contract.model)
+
+    async def _other(self, name: str | None) -> ChatModel | None:
+        """A model that the contract names besides the one that decides."""
+        return None if name is None else await _opened(name)
 
     @asynccontextmanager
     async def _policy(
@@ -187,3 +193,7 @@ class Opener:
         await asyncio.to_thread(check_apart, named, workspace)
         async with opened_policy(named, self.settings, self.policies) as policy:
             yield policy
+
+
+async def _opened(name: str) -> ChatModel:
+    return await open_model(name, base=Path("/"), open_script=ScriptedChatModel.load)

@@ -10,6 +10,7 @@ from checkrein.adapters.task_file import LoadedTask, load_task
 from checkrein.attempt_ports import Given, Opener
 from checkrein.checkpointer import embedded_server, migrate, pool, server
 from checkrein.checkpointer.approval_metrics import PostgresApprovalReports
+from checkrein.checkpointer.attempt_metrics import PostgresAttemptReports
 from checkrein.checkpointer.decisions import PostgresDecisions
 from checkrein.checkpointer.leases import TTL_S, PostgresLeases
 from checkrein.checkpointer.outbox import PostgresOutbox
@@ -53,6 +54,7 @@ class Parts:
     artifacts: FolderArtifactStore
     tokens: PostgresTokens
     approval_reports: PostgresApprovalReports
+    attempt_reports: PostgresAttemptReports
     outbox: PostgresOutbox
 
 
@@ -131,5 +133,6 @@ async def composed(
             artifacts,
             tokens=PostgresTokens(connections),
             approval_reports=PostgresApprovalReports(connections),
+            attempt_reports=PostgresAttemptReports(connections),
             outbox=PostgresOutbox(connections),
         )

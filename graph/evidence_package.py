@@ -15,6 +15,7 @@ from checkrein.contracts.evidence import (
     EvidencePackage,
     Lineage,
 )
+from checkrein.contracts.retrying import RETRY
 from checkrein.contracts.task import Task, TaskContract, TaskStatus
 from checkrein.errors import IntegrityError
 from checkrein.graph.evidence_files import artifacts_of
@@ -58,6 +59,7 @@ def assembled(facts: Sequence[Fact], head: ChainHead, sizes: Mapping[str, int]) 
         lineage=[_lineage(rebuilt, effect) for effect in rebuilt.effects.values()],
         head=head,
         usage=dict(sorted(rebuilt.spent.items())),
+        retry_by_machine=RETRY.get(attempt.status),
     )
 
 

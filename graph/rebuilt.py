@@ -114,6 +114,8 @@ class Rebuilt(Standing):
         elif isinstance(p, e.PlanAccepted | e.ResultAccepted):
             if not self.granted.get(p.action_id):
                 self._fault(f"what {p.action_id} hands in is accepted and nobody approved it")
+        elif isinstance(p, e.NoProgressNoticed):
+            self.noticed.append(p)
         elif isinstance(p, e.CheckpointSaved | e.UserAnswered):
             self.safe_points += 1
 

@@ -9,6 +9,7 @@ ROUTES: dict[str, dict[str, str]] = {
         "cancelled": END,
         "cancelling": END,
         "drained": END,
+        "failed": END,
     },
     "decide": {
         "proposed": "policy",

@@ -25,6 +25,7 @@ class Standing:
         granted: for each action the approvals that were spent on it.
         manifests: for each turn the reference of its context's manifest.
         spent: what was booked, by budget; wall time is metered by the lease, and not here.
+        noticed: the notices that the run goes in circles, oldest first.
         safe_points: how often a safe point was saved.
         faults: changes that no table allows, and names of what there is not.
     """
@@ -45,6 +46,7 @@ class Standing:
     ended: e.AttemptEnded | None = None
     manifests: dict[int, str] = field(default_factory=dict[int, str])
     spent: Counter[str] = field(default_factory=Counter[str])
+    noticed: list[e.NoProgressNoticed] = field(default_factory=list[e.NoProgressNoticed])
     safe_points: int = 0
     faults: list[Fault] = field(default_factory=list[Fault])
     _open_calls: Counter[int] = field(default_factory=Counter[int])

@@ -12,6 +12,7 @@ from checkrein.contracts.approval import Answer
 from checkrein.contracts.decision import Verdict
 from checkrein.contracts.effect import EffectStatus, OutcomeSource
 from checkrein.contracts.event import Event
+from checkrein.contracts.progress import Rung
 from checkrein.graph.facts import Fact, read_facts
 
 WIDTH = 110
@@ -177,6 +178,21 @@ def _verified(p: e.VerificationFinished) -> Told:
     return "verifier", f"{p.result.status}: {checks}{more}"
 
 
+_RUNGS = {
+    Rung.REPLAN: "asks for another plan",
+    Rung.SHRINK: "asks for the smallest next step",
+    Rung.SWITCH: "changes what is offered, or who decides",
+    Rung.REVIEW: "has it looked at by a reviewer",
+    Rung.PERSON: "asks a person",
+}
+
+
+def _noticed(p: e.NoProgressNoticed) -> Told:
+    turns = ", ".join(map(str, p.evidence))
+    tools = plain(", ".join(p.repeated)) or "nothing new"
+    return "harness", f"sees no progress in turns {turns} ({p.signal}: {tools}); {_RUNGS[p.rung]}"
+
+
 def _ended(p: e.AttemptEnded) -> Told:
     more = f": {plain(p.detail)}" if p.detail else ""
     asks = " (a person must decide how to go on)" if p.needs_escalation else ""
@@ -228,6 +244,7 @@ _TELLERS: dict[type[Any], Callable[[Any], Told]] = {
     e.Observed: _observed,
     e.QuestionAsked: lambda p: ("model", f"asks the person: {plain(p.question)}"),
     e.UserAnswered: lambda p: (plain(p.by, 40), f"answers: {plain(p.text)}"),
+    e.NoProgressNoticed: _noticed,
     e.TurnStopped: lambda p: ("model", f"stops without an action: {plain(p.why)}"),
     e.CandidateSealed: lambda p: ("model", f"claims to be done: {plain(p.summary)}"),
     e.VerificationStarted: lambda p: (

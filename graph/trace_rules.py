@@ -16,6 +16,7 @@ from checkrein.contracts.observation import ObservationStatus
 from checkrein.errors import InputError
 from checkrein.graph.ending_rules import Facts, Problem, contract_of, ending, verified
 from checkrein.graph.facts import Fault, read_facts
+from checkrein.graph.progress_rules import failures, notices
 from checkrein.graph.rebuilt import Rebuilt
 from checkrein.nodes.approvers import ANONYMOUS, asserted_is_enough, barred
 
@@ -239,5 +240,7 @@ RULES: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "executing_before_outcome": _sends,
     "verified_by_evidence": verified,
     "ending_agrees": ending,
+    "notice_has_evidence": notices,
+    "failed_by_an_error": failures,
 }
 """Every rule by its name, besides `readable`, `named_cause` and `legal_change`."""

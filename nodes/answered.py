@@ -9,6 +9,7 @@ from checkrein.errors import CapabilityError
 from checkrein.nodes import observations
 from checkrein.nodes.arguments import usable_arguments
 from checkrein.nodes.judging import Origin, judge
+from checkrein.nodes.offering import alternatives
 from checkrein.nodes.requests import request
 from checkrein.nodes.run import Run
 from checkrein.ports.records import ActionState, Position
@@ -37,7 +38,11 @@ async def _following(
     if state.decision is None or state.operation_hash is None:
         return [], ()
     if action.status is ActionStatus.DENIED:
-        return [observations.denied(action, state.decision)], ()
+        return [
+            observations.denied(
+                action, state.decision, alternatives(run, position, action.capability)
+            )
+        ], ()
     answered = approval is None or approval.status in SPENT
     if action.status is not ActionStatus.WAITING_APPROVAL or not answered:
         return [], ()

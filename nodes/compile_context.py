@@ -1,6 +1,6 @@
 """compile_context: the top of every turn. Reads the world, changes nothing outside."""
 
-from checkrein.contracts.action import SideEffect
+from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.budget import Budget
 from checkrein.contracts.codec import canonical, digest
 from checkrein.contracts.context import (
@@ -10,13 +10,16 @@ from checkrein.contracts.context import (
     Source,
     Trust,
 )
-from checkrein.contracts.event import BudgetExhausted, CheckpointSaved
+from checkrein.contracts.event import AttemptEnded, BudgetExhausted, CheckpointSaved
 from checkrein.nodes import messages
 from checkrein.nodes.cancel import cancel
+from checkrein.nodes.failing import failed_for_good
 from checkrein.nodes.messages import ShownTurn, shown_turn
+from checkrein.nodes.noticing import look
+from checkrein.nodes.offering import offered, standing_notice
 from checkrein.nodes.run import Run, Step
+from checkrein.nodes.stopping import WorkStopped
 from checkrein.nodes.waiting import undecided, waiting_for
-from checkrein.ports.capability import PLAN, CapabilitySpec
 from checkrein.ports.records import Position
 
 HISTORY_TURNS = 40
@@ -41,12 +44,32 @@ async def compile_context(run: Run) -> Step:
         return await _let_go(run, 0 if turn is None else turn.turn)
     if turn is not None and opened:
         return Step("ready", turn.turn)
+    history = await _history(run, _next(position))
+    failed = failed_for_good([past.facts for past in history], run.contract)
+    if failed is not None:
+        status, (kind, why) = AttemptStatus.FAILED, failed
+        await run.record(AttemptEnded(status=status, detail=why, error_type=kind))
+        return Step("failed")
     short = _exhausted(position)
     if short is not None:
         await run.record(short)
         return Step("suspend")
+    try:
+        noticed = await look(run, position, _next(position), [past.facts for past in history])
+    except WorkStopped:
+        return await compile_context(run)  # it hears now what it is to stop for
+    if noticed:
+        position = await run.position()
+        if waiting_for(position) is not None:
+            return Step("suspend")
     run.compiled = await compiled(run, position)
     return Step("ready", run.compiled.turn)
+
+
+def _next(position: Position) -> int:
+    """The number of the turn that comes."""
+    newest = position.turn
+    return 1 if newest is None else newest.turn + (newest.status == "CLOSED")
 
 
 def _goes_on(run: Run, position: Position) -> bool:
@@ -63,26 +86,15 @@ async def _let_go(run: Run, turn: int) -> Step:
     return Step("drained", turn)
 
 
-def _offered(run: Run, position: Position) -> list[CapabilitySpec]:
-    """What the model is shown of what the task grants: while it plans, only what changes nothing.
-
-    That spares it denials, and protects nothing: the gate judges whatever is called.
-    """
-    planning = position.planning(run.contract)
-    named = (run.ports.capabilities.get(name) for name in run.contract.capabilities)
-    specs = [capability.spec for capability in named if capability is not None]
-    if planning:
-        return [spec for spec in specs if spec.side_effect is SideEffect.READ]
-    return [spec for spec in specs if spec.name != PLAN]
-
-
 async def compiled(run: Run, position: Position) -> CompiledContext:
     """Make the context of the coming turn. Deterministic: the same position, the same bytes."""
-    newest = position.turn
-    number = 1 if newest is None else newest.turn + (newest.status == "CLOSED")
+    number = _next(position)
     history = await _history(run, number)
     head = messages.opening(run.contract, position, number)
-    tools = [messages.tool(spec) for spec in _offered(run, position)] + [messages.ASK_TOOL]
+    noticed = standing_notice(run, position, number)
+    withheld = [] if noticed is None else noticed.withheld
+    specs = [spec for spec in offered(run, position) if spec.name not in withheld]
+    tools = [messages.tool(spec) for spec in specs] + [messages.ASK_TOOL]
     sources = [
         Source(type="rules", id="platform", tokens=messages.tokens(head[0]), trust=Trust.PLATFORM),
         Source(type="goal", id="contract", tokens=messages.tokens(head[1]), trust=Trust.USER),
@@ -92,8 +104,20 @@ async def compiled(run: Run, position: Position) -> CompiledContext:
         Source(type="turn", id=str(turn.turn), tokens=turn.tokens, trust=turn.trust)
         for turn in past
     ]
-    sent = head + [message for turn in past for message in turn.messages]
-    texts = [messages.written(head), *(turn.written for turn in past)]
+    tail = [] if noticed is None else [messages.notice(noticed)]
+    sources += [
+        Source(
+            type="notice",
+            id=f"{noticed.signal}:{noticed.rung}",
+            tokens=messages.tokens(message),
+            # A reviewer has read what tools said.
+            trust=Trust.PLATFORM if noticed.review is None else Trust.TOOL,
+        )
+        for message in tail
+        if noticed is not None
+    ]
+    sent = head + [message for turn in past for message in turn.messages] + tail
+    texts = [messages.written(head), *(turn.written for turn in past), messages.written(tail)]
     names = canonical([tool.name for tool in tools])
     manifest = ContextManifest(
         turn=number,
@@ -103,7 +127,7 @@ async def compiled(run: Run, position: Position) -> CompiledContext:
         total_tokens=sum(source.tokens for source in sources),
         budget_tokens=CONTEXT_TOKENS,
         # Of the canonical JSON of [messages, names of tools], put together from its parts.
-        sent=digest(b"[[" + b",".join(texts) + b"]," + names + b"]"),
+        sent=digest(b"[[" + b",".join(filter(None, texts)) + b"]," + names + b"]"),
     )
     return CompiledContext(
         turn=number,

@@ -31,8 +31,10 @@ from checkrein.contracts.proposal import (
 from checkrein.errors import BudgetExceededError, ModelError
 from checkrein.nodes import observations
 from checkrein.nodes.compile_context import compiled
+from checkrein.nodes.offering import deciding
 from checkrein.nodes.run import Reply, Run, Step
 from checkrein.nodes.stopping import WorkStopped
+from checkrein.ports.model import Model
 from checkrein.ports.records import Position
 
 MODEL_TRIES = 3
@@ -50,7 +52,9 @@ async def decide(run: Run) -> Step:
         return await _judged(run, position, turn.turn, await run.stored_reply(turn.raw_ref))
     if position.idle_turns >= IDLE_TURNS:
         return await _ended(
-            run, f"the model made no usable proposal in {position.idle_turns} turns in a row"
+            run,
+            f"the model made no usable proposal in {position.idle_turns} turns in a row",
+            "protocol_error",
         )
     if run.stop.asked:
         return Step("stopped")
@@ -61,7 +65,7 @@ async def decide(run: Run) -> Step:
     except BudgetExceededError as error:
         return await _out_of_budget(run, position, error)
     except ModelError as error:
-        return await _ended(run, str(error))
+        return await _ended(run, str(error), error.code)
     except WorkStopped:
         return Step("stopped", context.turn)
     run.reply = run.parsed(answer.raw)
@@ -71,9 +75,10 @@ async def decide(run: Run) -> Step:
 async def _asked(run: Run, position: Position, context: CompiledContext) -> ModelReply:
     """Call the model, trying passing faults again, and store the reply unread."""
     number = context.turn
+    model = deciding(run, position)
     reserved = {
         Budget.STEPS: 1,
-        Budget.MODEL_TOKENS: context.manifest.total_tokens + run.ports.model.max_output_tokens,
+        Budget.MODEL_TOKENS: context.manifest.total_tokens + model.max_output_tokens,
     }
     before: list[Payload] = []
     held = {b: position.budgets[b].reserved for b in (Budget.STEPS, Budget.MODEL_TOKENS)}
@@ -90,12 +95,12 @@ async def _asked(run: Run, position: Position, context: CompiledContext) -> Mode
             lowest_trust=context.lowest_trust,
         ),
         BudgetReserved(turn=number, amounts=reserved),
-        ModelRequested(turn=number, model=run.ports.model.name),
+        ModelRequested(turn=number, model=model.name),
         blobs=(manifest,),
         look=False,
     )
     try:
-        reply = await _tried(run, context, reserved)
+        reply = await _tried(run, model, context, reserved)
     except WorkStopped:
         await run.record(_lost(number, reserved))
         raise
@@ -124,10 +129,12 @@ def _lost(turn: int, held: dict[Budget, int]) -> BudgetSettled:
     return BudgetSettled(turn=turn, released=held, spent=spent)
 
 
-async def _tried(run: Run, context: CompiledContext, reserved: dict[Budget, int]) -> ModelReply:
+async def _tried(
+    run: Run, model: Model, context: CompiledContext, reserved: dict[Budget, int]
+) -> ModelReply:
     for number in range(1, MODEL_TRIES + 1):
         try:
-            return await run.interruptible(run.ports.model.respond(context))
+            return await run.interruptible(model.respond(context))
         except ModelError as error:
             if not error.retryable or number == MODEL_TRIES:
                 # It may have been paid: settled at the worst case, never at zero.
@@ -143,9 +150,7 @@ async def _tried(run: Run, context: CompiledContext, reserved: dict[Budget, int]
                     delay_s=round(delay, 3),
                     error_type=error.code,
                 ),
-                ModelRequested(
-                    turn=context.turn, model=run.ports.model.name, try_number=number + 1
-                ),
+                ModelRequested(turn=context.turn, model=model.name, try_number=number + 1),
             )
             await run.interruptible(asyncio.sleep(delay))
     raise AssertionError("unreachable: the last try returns or raises")
@@ -189,6 +194,7 @@ async def _out_of_budget(run: Run, position: Position, error: BudgetExceededErro
     return Step("suspend")
 
 
-async def _ended(run: Run, why: str) -> Step:
-    await run.record(AttemptEnded(status=AttemptStatus.MODEL_ERROR, detail=why))
+async def _ended(run: Run, why: str, error_type: str) -> Step:
+    status = AttemptStatus.MODEL_ERROR
+    await run.record(AttemptEnded(status=status, detail=why, error_type=error_type))
     return Step("model_error")

@@ -14,6 +14,7 @@ from checkrein.nodes import observations
 from checkrein.nodes.authorize import authorize
 from checkrein.nodes.calling import Failed, called
 from checkrein.nodes.compensation import compensated
+from checkrein.nodes.offering import actor, alternatives
 from checkrein.nodes.requests import request
 from checkrein.nodes.run import Run
 from checkrein.ports.capability import Description
@@ -67,7 +68,9 @@ async def judge(run: Run, position: Position, proposal: ToolProposal, origin: Or
     judged: list[Payload] = [ruling.event]
     result: Observed | None = None
     if ruling.decision.denies:
-        result = observations.denied(action, ruling.decision)
+        result = observations.denied(
+            action, ruling.decision, alternatives(run, position, action.capability)
+        )
     elif ruling.decision.decision is Verdict.REQUIRE_APPROVAL and not ruling.decision.covered_by:
         asked = await request(
             run, action, ruling.decision, ruling.operation_hash, purpose=origin.purpose
@@ -96,7 +99,7 @@ def _action(
         position=proposal.position,
         revision=origin.revision,
         call_id=visible(proposal.call_id),
-        actor=position.attempt.model,
+        actor=actor(run, position),
         type=capability.spec.type,
         args=proposal.args,
         args_hash=digest_of(proposal.args),

@@ -8,12 +8,13 @@ from checkrein.contracts.check import CommandCheck
 from checkrein.contracts.codec import canonical, clean
 from checkrein.contracts.context import TRUST_ORDER, Message, ToolCall, ToolDescription, Trust
 from checkrein.contracts.observation import Observation, ObservationStatus
-from checkrein.contracts.proposal import ASK_USER
+from checkrein.contracts.proposal import ASK_USER, RawReply
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError
 from checkrein.nodes.proposals import ASK_USER_PARAMETERS, read_reply
+from checkrein.nodes.turn_facts import TurnFacts, turn_facts
 from checkrein.ports.capability import CapabilitySpec
-from checkrein.ports.records import Position, TurnRecord
+from checkrein.ports.records import Noticed, Position, TurnRecord
 
 TEXT_LIMIT = 16_000
 """Characters of one message's text beyond which its middle is left out."""
@@ -66,9 +67,8 @@ def opening(contract: TaskContract, position: Position, turn: int) -> list[Messa
     return [Message(role="system", text=RULES), Message(role="user", text="\n".join(lines))]
 
 
-def of_turn(record: TurnRecord) -> list[Message]:
+def of_turn(record: TurnRecord, reply: RawReply) -> list[Message]:
     """One past turn: the model's words and calls, each call's one result, and what came after."""
-    reply = read_reply(record.raw)
     shown = [
         Message(
             role="assistant",
@@ -102,6 +102,7 @@ class ShownTurn:
 
     Attributes:
         written: the messages' canonical JSON, joined by commas, for the digest of what is sent.
+        facts: what it amounts to, for telling work from going in circles.
     """
 
     turn: int
@@ -109,18 +110,37 @@ class ShownTurn:
     tokens: int
     trust: Trust
     written: bytes
+    facts: TurnFacts
 
 
 def shown_turn(record: TurnRecord) -> ShownTurn:
     """Make a closed turn ready to be shown and measured."""
-    shown = of_turn(record)
+    reply = read_reply(record.raw)
+    shown = of_turn(record, reply)
     return ShownTurn(
         turn=record.turn,
         messages=shown,
         tokens=sum(map(tokens, shown)),
         trust=trust(record),
         written=written(shown),
+        facts=turn_facts(record, reply),
     )
+
+
+def notice(noticed: Noticed) -> Message:
+    """What the harness itself says to a model that goes in circles, framed as its word."""
+    turns = ", ".join(map(str, noticed.evidence))
+    tools = ", ".join(noticed.repeated) or "no tool"
+    lines = [
+        "Notice from the harness, not from a person: there is no progress.",
+        f"Seen: {noticed.signal.value} in turns {turns} ({tools}).",
+        f"Now: {noticed.advice}",
+    ]
+    if noticed.withheld:
+        lines.append(f"Not offered for now: {', '.join(noticed.withheld)}.")
+    if noticed.review is not None:
+        lines.append(f"An independent reviewer, who decides nothing, says:\n{noticed.review}")
+    return Message(role="user", text=shortened("\n".join(lines)))
 
 
 def written(shown: list[Message]) -> bytes:
@@ -144,6 +164,8 @@ def result(observation: Observation) -> Message:
     if observation.diagnostics is not None:
         body["error"] = observation.diagnostics.error_type
         body["advice"] = observation.diagnostics.advice
+        if observation.diagnostics.alternatives:
+            body["alternatives"] = observation.diagnostics.alternatives
     if observation.truncated:
         body["truncated"] = True
         body["original"] = observation.original_ref

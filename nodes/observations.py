@@ -103,8 +103,11 @@ def answered(action: Action, said: ApprovalGrant) -> Observed:
     )
 
 
-def denied(action: Action, decision: PolicyDecision) -> Observed:
-    """What a model is told of a denial: the reason's code, and that arguing does not help."""
+def denied(action: Action, decision: PolicyDecision, alternatives: list[str]) -> Observed:
+    """What a model is told of a denial: the reason's code, and that arguing does not help.
+
+    `alternatives`: what it is granted besides; each is judged when it is called.
+    """
     return of_action(
         action,
         ObservationStatus.DENIED,
@@ -112,6 +115,7 @@ def denied(action: Action, decision: PolicyDecision) -> Observed:
             error_type=decision.reason_code,
             advice="The policy denies this. Do not call it again with the same arguments; reach "
             "the goal another way, or ask the person.",
+            alternatives=alternatives,
         ),
     )
 

@@ -27,6 +27,7 @@ from checkrein.nodes.authorize import Ruling, authorize
 from checkrein.nodes.calling import Failed, called
 from checkrein.nodes.consent import lacking
 from checkrein.nodes.limits import REDACT, for_capability, redacted, time_limit_s
+from checkrein.nodes.offering import alternatives
 from checkrein.nodes.run import Run
 from checkrein.ports.capability import (
     PLAN,
@@ -59,7 +60,8 @@ async def checked(
     """
     ruling = await authorize(run, position, state.action, description, "dispatch", state)
     if ruling.decision.denies:
-        result = [] if resent else [observations.denied(state.action, ruling.decision)]
+        others = alternatives(run, position, state.action.capability)
+        result = [] if resent else [observations.denied(state.action, ruling.decision, others)]
         await run.record(ruling.event, *result, blobs=(ruling.input_text,))
         return ruling, None
     spec = run.ports.capabilities[state.action.capability].spec
@@ -122,11 +124,14 @@ async def _read(
 ) -> ReadResult:
     """Read, again after passing faults: a read that ran out of time has changed nothing.
 
+    Bounded by the number of tries, by the policy's window of time, and by the budget of calls.
+
     Raises:
         CapabilityError: it failed for good, or for as long as it is worth trying.
         WorkStopped: it was broken off; nothing of it is recorded.
     """
     policy = capability.spec.retry
+    began = asyncio.get_running_loop().time()
     for n in range(1, policy.tries + 1):
         reading = called(
             capability,
@@ -138,21 +143,40 @@ async def _read(
         if not isinstance(found, Failed):
             return found
         failure = found.told(capability, f"{capability.spec.name}.read")
-        if not failure.retryable or n == policy.tries:
-            raise failure
         delay_s = policy.pause(n)
-        await run.record(
-            RetryScheduled(
-                turn=action.turn,
-                what=action.action_id,
-                try_number=n + 1,
-                delay_s=round(delay_s, 3),
-                error_type=failure.code,
-            ),
-            look=False,
-        )
+        late = asyncio.get_running_loop().time() + delay_s > began + policy.window_s
+        if not failure.retryable or n == policy.tries or late:
+            raise failure
+        if not await _scheduled(run, action, n + 1, delay_s, failure):
+            raise failure
         await run.interruptible(asyncio.sleep(delay_s))
     raise AssertionError("a policy has at least one try")
+
+
+async def _scheduled(
+    run: Run, action: Action, n: int, delay_s: float, failure: CapabilityError
+) -> bool:
+    """Record that try `n` follows, and book the one before it; False where no call is left."""
+    one = {Budget.TOOL_CALLS: 1}
+    retry = RetryScheduled(
+        turn=action.turn,
+        what=action.action_id,
+        try_number=n,
+        delay_s=round(delay_s, 3),
+        error_type=failure.code,
+    )
+    # One is kept for the try that follows, which is booked with its result.
+    two = {Budget.TOOL_CALLS: 2}
+    try:
+        await run.record(
+            BudgetReserved(turn=action.turn, amounts=two),
+            BudgetSettled(turn=action.turn, released=two, spent=one),
+            retry,
+            look=False,
+        )
+    except BudgetExceededError:
+        return False
+    return True
 
 
 def _accepted(capability: Capability, action: Action, version: str) -> list[Payload]:

@@ -50,10 +50,18 @@ async def _routed(run: Run, turn: TurnState) -> Step:
             AttemptEnded(
                 status=AttemptStatus.POLICY_BLOCKED,
                 detail=f"every action of the last {position.denied_turns} turns was refused",
+                error_type=_why(position),
             )
         )
         return Step("blocked", turn.turn)
     return Step("answered", turn.turn)
+
+
+def _why(position: Position) -> str:
+    """The reason's code of the last denial; a person's no has none."""
+    last = position.actions[-1]
+    denied = last.decision is not None and last.decision.denies
+    return last.decision.reason_code if denied and last.decision else "rejected_by_person"
 
 
 async def _first_look(run: Run, position: Position, turn: TurnState) -> None:

@@ -110,7 +110,8 @@ class Run:
 
     async def broken(self, error: EnvironmentFault) -> "Step":
         """End the attempt because the machine or its workspace is broken."""
-        await self.record(AttemptEnded(status=AttemptStatus.ENVIRONMENT_ERROR, detail=str(error)))
+        status = AttemptStatus.ENVIRONMENT_ERROR
+        await self.record(AttemptEnded(status=status, detail=str(error), error_type=error.code))
         return Step("environment_error")
 
     async def reach(self, place: str) -> None:

@@ -6,6 +6,7 @@ from checkrein.contracts.action import ActionStatus
 from checkrein.contracts.approval import ApprovalStatus
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.effect import EffectStatus
+from checkrein.contracts.progress import Rung
 from checkrein.ports.records import ActionState, Position
 
 ANSWERS = ("approve", "reject", "edit", "respond")
@@ -86,6 +87,9 @@ def waiting_for(position: Position) -> Waiting | None:
         return Waiting(AttemptStatus.WAITING_FOR_USER, turn.text, ("answer",))
     if turn is not None and turn.status == "RESPONDED" and turn.waits_for == "stopped":
         return Waiting(AttemptStatus.TURN_STOPPED, turn.text, ("answer",))
+    notice = position.progress
+    if notice is not None and notice.rung is Rung.PERSON and not notice.answered:
+        return Waiting(AttemptStatus.WAITING_FOR_USER, notice.advice, ("answer",))
     if position.exhausted is not None:
         line = position.budgets[position.exhausted]
         return Waiting(

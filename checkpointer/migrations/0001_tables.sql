@@ -30,6 +30,8 @@ CREATE TABLE attempts (
     idle_turns integer NOT NULL DEFAULT 0,
     denied_turns integer NOT NULL DEFAULT 0,
     denials integer NOT NULL DEFAULT 0,
+    -- The newest notice that the run goes in circles, and what has become of it.
+    progress jsonb,
     private_seen boolean NOT NULL DEFAULT false,
     untrusted_seen boolean NOT NULL DEFAULT false,
     -- Digest of the plan that a person accepted; until then a task in plan mode changes nothing.

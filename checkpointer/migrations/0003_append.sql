@@ -288,6 +288,34 @@ BEGIN
     RETURN cause;
 END $$;
 
+-- A run that goes in circles: the notice stands until a person has answered or a newer one comes.
+CREATE FUNCTION on_notice(a attempts, p json) RETURNS void
+LANGUAGE sql AS $$
+    UPDATE checkrein.attempts SET progress = p::jsonb - 'v' - 'type' || jsonb_build_object(
+        'answered', false,
+        'switched', p ->> 'rung' = 'switch' OR coalesce((progress ->> 'switched')::boolean, false))
+    WHERE attempt_id = a.attempt_id
+$$;
+
+-- The answer to the question at the end of that ladder stands beside the last closed turn.
+CREATE FUNCTION answer_notice(a attempts, p json, at_seq bigint) RETURNS integer
+LANGUAGE plpgsql AS $$
+DECLARE
+    n integer;
+BEGIN
+    UPDATE checkrein.attempts SET progress = progress || '{"answered": true, "switched": false}'
+    WHERE attempt_id = a.attempt_id AND progress ->> 'rung' = 'person'
+      AND NOT (progress ->> 'answered')::boolean;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR002', 'nothing waits for an answer; `checkrein status` tells what the attempt waits for');
+    END IF;
+    SELECT max(turn) INTO n FROM checkrein.turns
+    WHERE attempt_id = a.attempt_id AND status = 'CLOSED';
+    UPDATE checkrein.turns SET answer = p ->> 'text' WHERE attempt_id = a.attempt_id AND turn = n;
+    PERFORM checkrein.save_checkpoint(a, at_seq);
+    RETURN n;
+END $$;
+
 CREATE FUNCTION on_talk(a attempts, kind text, p json, at_seq bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -298,10 +326,11 @@ BEGIN
         UPDATE checkrein.turns SET answer = p ->> 'text'
         WHERE attempt_id = a.attempt_id AND turn = n AND waits_for IS NOT NULL
           AND status = 'RESPONDED';
-        IF NOT FOUND THEN
-            PERFORM checkrein.refuse('CR002', 'nothing waits for an answer; `checkrein status` tells what the attempt waits for');
+        IF FOUND THEN
+            PERFORM checkrein.close_turn(a, n, at_seq);
+        ELSE
+            n := checkrein.answer_notice(a, p, at_seq);
         END IF;
-        PERFORM checkrein.close_turn(a, n, at_seq);
     ELSE
         UPDATE checkrein.turns SET text = coalesce(p ->> 'question', p ->> 'why'),
             waits_call = p ->> 'call_id',
@@ -393,6 +422,8 @@ BEGIN
         UPDATE checkrein.attempts SET pause_requested = true WHERE attempt_id = a.attempt_id;
     WHEN 'budget_exhausted' THEN
         UPDATE checkrein.attempts SET exhausted = p ->> 'budget' WHERE attempt_id = a.attempt_id;
+    WHEN 'no_progress_noticed' THEN
+        PERFORM checkrein.on_notice(a, p);
     WHEN 'attempt_ended' THEN
         PERFORM checkrein.end_attempt(a, p, at_seq);
     ELSE
@@ -435,7 +466,7 @@ BEGIN
         RETURN checkrein.on_gate(a, kind, p, at_seq);
     WHEN 'checkpoint_saved', 'suspended', 'run_resumed', 'cancel_requested', 'pause_requested',
          'cancelled', 'attempt_ended', 'budget_exhausted', 'retry_scheduled', 'policy_reloaded',
-         'policy_refused' THEN
+         'policy_refused', 'no_progress_noticed' THEN
         PERFORM checkrein.on_attempt(a, kind, p, at_seq);
         RETURN nullif(a.head_seq, 0);
     ELSE

@@ -59,6 +59,7 @@ from checkrein.contracts.event_turn import (
     ContextCompiled,
     ModelRequested,
     ModelResponded,
+    NoProgressNoticed,
     QuestionAsked,
     RetryScheduled,
     TurnStopped,
@@ -102,6 +103,7 @@ __all__ = [
     "IntentBound",
     "ModelRequested",
     "ModelResponded",
+    "NoProgressNoticed",
     "Observed",
     "PAYLOADS",
     "PROBLEM_CHARS",
@@ -171,6 +173,7 @@ Payload = Annotated[
     | QuestionAsked
     | UserAnswered
     | TurnStopped
+    | NoProgressNoticed
     | CandidateSealed
     | VerificationStarted
     | VerificationFinished

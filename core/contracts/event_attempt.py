@@ -71,9 +71,10 @@ class Cancelled(PayloadBase):
 
 
 class AttemptEnded(PayloadBase):
-    """Nothing follows. `detail` says why, for people."""
+    """Nothing follows. `detail` says why, for people; `error_type` says it for programs."""
 
     type: Literal["attempt_ended"] = "attempt_ended"
     status: AttemptStatus
     detail: str = ""
     needs_escalation: bool = False
+    error_type: str | None = None

@@ -8,6 +8,7 @@ from checkrein.contracts.artifact import Artifact
 from checkrein.contracts.budget import Budget
 from checkrein.contracts.context import Trust
 from checkrein.contracts.event_base import PayloadBase
+from checkrein.contracts.progress import Notice
 from checkrein.contracts.proposal import Usage
 from checkrein.contracts.verification import VerificationResult
 
@@ -104,6 +105,12 @@ class TurnStopped(PayloadBase):
     type: Literal["turn_stopped"] = "turn_stopped"
     turn: int
     why: str
+
+
+class NoProgressNoticed(PayloadBase, Notice):
+    """The run goes in circles, and what is done about it from the coming turn on."""
+
+    type: Literal["no_progress_noticed"] = "no_progress_noticed"
 
 
 class CandidateSealed(PayloadBase):

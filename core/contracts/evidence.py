@@ -11,6 +11,7 @@ from checkrein.contracts.attempt import Attempt
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.decision import PolicyDecision
 from checkrein.contracts.effect import Effect
+from checkrein.contracts.retrying import Retry
 from checkrein.contracts.task import Task
 from checkrein.contracts.verification import VerificationResult
 
@@ -74,3 +75,4 @@ class EvidencePackage(Frozen):
     lineage: list[Lineage]
     head: ChainHead
     usage: dict[str, int] = Field(default_factory=dict[str, int])
+    retry_by_machine: Retry | None = None

@@ -23,12 +23,17 @@ class ObservationStatus(StrEnum):
 
 
 class Diagnostics(Frozen):
-    """Why a call did not do what was asked. Code decides by these fields, never by wording."""
+    """Why a call did not do what was asked. Code decides by these fields, never by wording.
+
+    Attributes:
+        alternatives: after a denial, what is granted besides and nobody took back.
+    """
 
     error_type: str
     retryable: bool = False
     effect_possible: bool = False
     advice: str = ""
+    alternatives: list[str] | None = None
 
 
 class Observation(Frozen):

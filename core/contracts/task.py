@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from checkrein.contracts.budget import BudgetLimits
 from checkrein.contracts.check import Check, CommandCheck, Glob, UnchangedCheck
 from checkrein.contracts.codec import Frozen, digest_of
+from checkrein.contracts.progress import ProgressRules
 
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\w.@+-]+$")]
 """A person, role or tenant."""
@@ -101,6 +102,13 @@ class TaskContract(Frozen):
 
     The goal guides the model; `success` and `constraints` are run by the harness. Paths are
     relative to the folder of the task file until the loader makes them absolute.
+
+    Attributes:
+        fallback_model: decides from the rung `switch` on, until a person has answered.
+        reviewer: a model that looks at a run that goes in circles, and decides nothing.
+        essential: capabilities without which the goal cannot be reached: when one of them fails for
+            good, the attempt has failed.
+        progress: when a run counts as going in circles.
     """
 
     version: Literal[1] = 1
@@ -111,11 +119,15 @@ class TaskContract(Frozen):
     stage: Name = "execute"
     plan_mode: bool = False
     model: str | None = Field(default=None, min_length=1, max_length=512)
+    fallback_model: str | None = Field(default=None, min_length=1, max_length=512)
+    reviewer: str | None = Field(default=None, min_length=1, max_length=512)
     workspace: WorkspaceSpec | None = None
     policy: str | None = Field(default=None, min_length=1, max_length=4096)
     capabilities: list[CapabilityName] = Field(default_factory=list[CapabilityName], max_length=256)
+    essential: list[CapabilityName] = Field(default_factory=list[CapabilityName], max_length=256)
     constraints: list[Constraint] = Field(default_factory=list[Constraint], max_length=256)
     budgets: BudgetLimits = BudgetLimits()
+    progress: ProgressRules = ProgressRules()
     approvals: ApprovalRules = Field(default_factory=ApprovalRules)
     success: list[Check] = Field(min_length=1, max_length=64)
     artifacts: list[Product] = Field(default_factory=list[Product])
@@ -125,6 +137,10 @@ class TaskContract(Frozen):
     def _consistent(self) -> "TaskContract":
         if len(set(self.capabilities)) != len(self.capabilities):
             raise ValueError("capabilities names one capability twice")
+        for field, named in (("essential", self.essential), ("polling", self.progress.polling)):
+            missing = [name for name in named if name not in self.capabilities]
+            if missing:
+                raise ValueError(f"{field} names {missing[0]}, which capabilities does not grant")
         makes_report = any(isinstance(check, CommandCheck) for check in self.success)
         if "test_report" in self.artifacts and not makes_report:
             raise ValueError(

@@ -15,7 +15,12 @@ from checkrein.ports.workspace import Workspace
 
 @dataclass(frozen=True)
 class Ports:
-    """What the nodes of one attempt may reach. `capabilities` is by name."""
+    """What the nodes of one attempt may reach. `capabilities` is by name.
+
+    Attributes:
+        fallback: decides in the model's place once that has gone in circles.
+        reviewer: looks at a run that goes in circles; it is given no tools.
+    """
 
     policy: Policy
     model: Model
@@ -25,3 +30,5 @@ class Ports:
     clock: Clock
     failpoints: Failpoints
     workspace: Workspace
+    fallback: Model | None = None
+    reviewer: Model | None = None

@@ -13,6 +13,7 @@ from checkrein.contracts.decision import PolicyDecision
 from checkrein.contracts.effect import Effect, ToolTry
 from checkrein.contracts.observation import Observation
 from checkrein.contracts.permission import Permission
+from checkrein.contracts.progress import Notice
 from checkrein.contracts.task import Task, TaskContract
 from checkrein.contracts.verification import VerificationResult
 
@@ -58,6 +59,18 @@ class ActionState(Frozen):
         return next((g for g in reversed(self.grants) if g.answer is answer), None)
 
 
+class Noticed(Notice):
+    """The newest notice that the run goes in circles, and what has become of it.
+
+    Attributes:
+        answered: a person has answered since, so that it is over.
+        switched: the fallback model decides, by this notice or by one before it.
+    """
+
+    answered: bool = False
+    switched: bool = False
+
+
 class Position(Frozen):
     """Where an attempt stands. Nodes find their place here, never in the graph's state.
 
@@ -74,6 +87,7 @@ class Position(Frozen):
             newest word on each.
         permissions: what people of the task said yes to for more than one action, still good.
         exhausted: the budget whose limit stopped the attempt, until it is resumed.
+        progress: the newest notice that the run goes in circles.
     """
 
     attempt: Attempt
@@ -91,6 +105,7 @@ class Position(Frozen):
     idle_turns: int = 0
     denied_turns: int = 0
     denials: int = 0
+    progress: Noticed | None = None
     private_seen: bool = False
     untrusted_seen: bool = False
     plan_accepted: str | None = None

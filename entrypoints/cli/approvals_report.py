@@ -1,7 +1,5 @@
 """approvals-report: how often people are asked, how fast they answer, and whether a yes held."""
 
-import re
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,15 +9,12 @@ from checkrein.entrypoints.cli.console import out, out_json, out_table
 from checkrein.entrypoints.cli.exits import Exit
 from checkrein.entrypoints.cli.opening import opened
 from checkrein.entrypoints.cli.options import Json
-from checkrein.errors import InputError
 
 if TYPE_CHECKING:
     from checkrein.compose import Parts
     from checkrein.entrypoints.cli.watch import Watch
     from checkrein.ports.approval_metrics import ApprovalMetrics, RuleMetrics
 
-_AGO = re.compile(r"([1-9][0-9]{0,5})([smhd])")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _HEAD = (
     *("rule", "asked", "approved", "rejected", "edited", "responded", "expired", "withdrawn"),
     *("open", "median s", "p90 s", "under 2 s", "overturned"),
@@ -37,7 +32,7 @@ def approvals_report(
     json: Json = False,
 ) -> int:
     """Tell how approvals go: how often, how fast, how blindly, and what did not hold."""
-    moment, ago_s = _since(since)
+    moment, ago_s = words.since(since, "cli.approvals_report")
     chosen = None if tenant is None else words.person(tenant, "--tenant")
 
     async def work(parts: "Parts", watch: "Watch") -> "ApprovalMetrics":
@@ -78,21 +73,3 @@ def _known(value: int | float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.1f}" if isinstance(value, float) else str(value)
-
-
-def _since(text: str | None) -> tuple[datetime | None, float | None]:
-    if text is None:
-        return None, None
-    ago = _AGO.fullmatch(text)
-    if ago is not None:
-        return None, float(int(ago[1]) * _SECONDS[ago[2]])
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InputError(
-            f"--since {text[:40]!r} is neither a time such as 30m, 12h or 7d nor a date such as "
-            "2026-11-30.",
-            op="cli.approvals_report",
-            code="unusable_argument",
-        ) from error
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)), None

@@ -67,6 +67,11 @@ def _stale(p: e.ApprovalStale) -> str:
     )
 
 
+def _noticed(p: e.NoProgressNoticed) -> str:
+    turns = ", ".join(map(str, p.evidence))
+    return f"no progress ({p.signal}, turns {turns}): {p.rung}"
+
+
 def _ended(p: e.AttemptEnded) -> str:
     more = f": {p.detail}" if p.detail else ""
     return f"ends as {p.status}{more}" + (" (a person must decide)" if p.needs_escalation else "")
@@ -117,6 +122,7 @@ TELLERS: dict[type[Any], Teller] = {
     e.Observed: _observed,
     e.QuestionAsked: lambda p: f"the model asks: {p.question}",
     e.UserAnswered: lambda p: f"{p.by} answers: {p.text}",
+    e.NoProgressNoticed: _noticed,
     e.TurnStopped: lambda p: f"turn {p.turn}: the model stopped: {p.why}",
     e.CandidateSealed: lambda p: f"turn {p.turn}: claims to be done: {p.summary}",
     e.VerificationStarted: lambda p: f"verifies {p.state_digest[:19]}",

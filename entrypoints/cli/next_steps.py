@@ -55,15 +55,25 @@ def next_steps(report: Report, contract: TaskContract) -> NextSteps:
     return _suspended(report, contract)
 
 
+_AFTER = {
+    _S.FAILED_VERIFICATION: "The checks refused it: read what they said before you try again.",
+    _S.POLICY_BLOCKED: "It needs other rights or another plan; as it is, it would end the same. "
+    "The trace names each denial.",
+    _S.ENVIRONMENT_ERROR: "Mend what is broken on this machine first; `checkrein doctor` looks.",
+    _S.MODEL_ERROR: "Another model may do: name it in the task file and run that.",
+    _S.FAILED: "What failed for good would fail again; mend that first.",
+    _S.CANCELLED: "It was cancelled; a retry begins anew.",
+}
+
+
 def _after_the_end(report: Report) -> NextSteps:
     if report.verified:
         out = f"evidence-{report.task_id[:8]}"
         return NextSteps([f"checkrein evidence export {report.task_id} --out {out}"])
-    if report.status is _S.CANCELLED:
-        return NextSteps([], f"It was cancelled. `checkrein retry {report.task_id}` begins anew.")
     return NextSteps(
         [f"checkrein retry {report.task_id}"],
-        "A retry is a new attempt of the same task, with budgets of its own.",
+        f"{_AFTER[report.status]} A retry is a new attempt of the same task, with budgets of its "
+        "own.",
     )
 
 

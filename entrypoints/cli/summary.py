@@ -5,6 +5,7 @@ from typing import Any
 from checkrein.contracts.approval import ApprovalRequest
 from checkrein.contracts.approval_text import expires, facts, preview_lines
 from checkrein.contracts.folding import folded, folded_text
+from checkrein.contracts.retrying import RETRY
 from checkrein.contracts.secrets import masked
 from checkrein.contracts.task import TaskContract
 from checkrein.entrypoints.cli.console import out, short, shown
@@ -18,11 +19,12 @@ PREVIEW_IN_JSON = 32_000
 def report_json(report: Report, contract: TaskContract) -> dict[str, Any]:
     """The object that run, retry, resume, recover, status, answer, pause and cancel print."""
     steps = next_steps(report, contract)
-    whole = report.model_dump(mode="json")
+    whole, retry = report.model_dump(mode="json"), RETRY.get(report.status)
     return whole | {
         "approvals": [approval_json(request, contract) for request in report.approvals],
         "next": steps.commands,
         "next_note": steps.note or None,
+        "retry_by_machine": retry and retry.model_dump(mode="json"),
     }
 
 

@@ -1,9 +1,12 @@
 """Words that a person gives on the command line: read strictly, before anything is opened."""
 
 import re
+from datetime import UTC, datetime
 
 from checkrein.errors import InputError
 
+_AGO = re.compile(r"([1-9][0-9]{0,5})([smhd])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _NAME = re.compile(r"[\w.@+-]{1,128}")
 
 
@@ -59,6 +62,29 @@ def identifier(text: str, where: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", text):
         raise _refused(where, "is no id; `checkrein status` and `checkrein approvals` list them")
     return text
+
+
+def since(text: str | None, op: str) -> tuple[datetime | None, float | None]:
+    """The moment that --since names: a date, or how many seconds ago.
+
+    Raises:
+        InputError: it is neither.
+    """
+    if text is None:
+        return None, None
+    ago = _AGO.fullmatch(text)
+    if ago is not None:
+        return None, float(int(ago[1]) * _SECONDS[ago[2]])
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InputError(
+            f"--since {text[:40]!r} is neither a time such as 30m, 12h or 7d nor a date such as "
+            "2026-11-30.",
+            op=op,
+            code="unusable_argument",
+        ) from error
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)), None
 
 
 def _refused(where: str, problem: str) -> InputError:

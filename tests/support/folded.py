@@ -12,7 +12,7 @@ from checkrein.contracts.effect import Effect, EffectStatus
 from checkrein.contracts.transitions import Machine, apply
 from checkrein.contracts.verification import VerificationResult
 from checkrein.errors import ConflictError
-from checkrein.ports.records import ActionState, Position, TurnState
+from checkrein.ports.records import ActionState, Noticed, Position, TurnState
 
 OPEN_ACTION = ("VALIDATED", "AUTHORIZED", "WAITING_APPROVAL", "PENDING")
 
@@ -59,6 +59,7 @@ class Folded:
     idle_turns: int = 0
     denied_turns: int = 0
     denials: int = 0
+    progress: Noticed | None = None
     private_seen: bool = False
     untrusted_seen: bool = False
     detail: str = ""
@@ -97,6 +98,7 @@ class Folded:
             idle_turns=self.idle_turns,
             denied_turns=self.denied_turns,
             denials=self.denials,
+            progress=self.progress,
             private_seen=self.private_seen,
             untrusted_seen=self.untrusted_seen,
             lease_alive=True,

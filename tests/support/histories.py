@@ -10,6 +10,7 @@ from payloads import (
     effect_denied,
     ended,
     granted,
+    noticed,
     observed,
     pending,
     prepared,
@@ -51,6 +52,7 @@ from checkrein.contracts.event import (
     UserAnswered,
 )
 from checkrein.contracts.observation import ObservationStatus
+from checkrein.contracts.progress import Rung
 from checkrein.contracts.verification import CheckStatus
 from checkrein.testing.conformance.story import action_of, asked, bound, decided, executing, replied
 
@@ -109,6 +111,7 @@ def _of_attempt(fence: int) -> list[Payload]:
         CancelRequested(by="bob", reason="enough"),
         Cancelled(reason="enough"),
         UserAnswered(text="this one", by="bob"),
+        *(noticed(rung) for rung in Rung),
         *(Suspended(status=s, reason="it waits") for s in AttemptStatus if s.is_suspended),
         *(ended(status) for status in AttemptStatus if status.is_terminal),
     ]

@@ -26,12 +26,14 @@ from checkrein.contracts.event import (
     EffectRetried,
     EffectUnknown,
     EffectVerified,
+    NoProgressNoticed,
     Observed,
     Payload,
     VerificationFinished,
     VerificationStarted,
 )
 from checkrein.contracts.observation import Diagnostics, Observation, ObservationStatus
+from checkrein.contracts.progress import Rung, Signal
 from checkrein.contracts.verification import CheckResult, CheckStatus, VerificationResult
 
 VERSION = "v1"
@@ -287,6 +289,19 @@ def verified(
             repairable=status is CheckStatus.FAIL,
             gaps=[] if status is CheckStatus.PASS else ["true: it failed"],
         ),
+    )
+
+
+def noticed(rung: Rung) -> NoProgressNoticed:
+    """The run goes in circles."""
+    return NoProgressNoticed(
+        turn=2,
+        signal=Signal.REPEATED_CALL,
+        rung=rung,
+        evidence=[1],
+        action_ids=["act_1"],
+        repeated=["workspace.read"],
+        advice="plan anew",
     )
 
 

@@ -15,7 +15,8 @@ from checkrein.contracts.approval import Answer, ApprovalGrant, ApprovalRequest,
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.effect import Effect, EffectStatus, OutcomeSource
 from checkrein.contracts.event import Payload
-from checkrein.ports.records import TurnState
+from checkrein.contracts.progress import Rung
+from checkrein.ports.records import Noticed, TurnState
 
 OPEN_APPROVAL = ("PREPARED", "PENDING", "GRANTED")
 
@@ -246,9 +247,22 @@ def _stopped(f: Folded, p: e.TurnStopped) -> None:
 
 
 def _user_answered(f: Folded, p: e.UserAnswered) -> None:
-    newest = max(f.turns, default=0)
-    must(f.turn(newest, "RESPONDED").state.waits_for is not None)
-    f.close(newest)
+    newest = f.turns.get(max(f.turns, default=0))
+    state = None if newest is None else newest.state
+    if state is not None and state.status == "RESPONDED" and state.waits_for is not None:
+        f.close(state.turn)
+        return
+    notice = f.progress
+    must(notice is not None and notice.rung is Rung.PERSON and not notice.answered)
+    assert notice is not None
+    must(any(turn.state.status == "CLOSED" for turn in f.turns.values()))
+    f.progress = notice.model_copy(update={"answered": True, "switched": False})
+
+
+def _noticed(f: Folded, p: e.NoProgressNoticed) -> None:
+    switched = p.rung is Rung.SWITCH or (f.progress is not None and f.progress.switched)
+    said = p.model_dump(exclude={"v", "type"})
+    f.progress = Noticed.model_validate({**said, "switched": switched})
 
 
 def _sealed(f: Folded, p: e.CandidateSealed) -> None:
@@ -353,6 +367,7 @@ _HANDLERS: dict[type, Callable[[Folded, Any], None]] = {
     e.QuestionAsked: _question,
     e.TurnStopped: _stopped,
     e.UserAnswered: _user_answered,
+    e.NoProgressNoticed: _noticed,
     e.CandidateSealed: _sealed,
     e.VerificationStarted: _verification_started,
     e.VerificationFinished: _verified,

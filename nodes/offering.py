@@ -1,0 +1,51 @@
+"""What a model is offered in its coming turn, and by which model that turn is decided."""
+
+from checkrein.contracts.action import SideEffect
+from checkrein.nodes.run import Run
+from checkrein.ports.capability import PLAN, CapabilitySpec
+from checkrein.ports.model import Model
+from checkrein.ports.records import Noticed, Position
+
+
+def offered(run: Run, position: Position) -> list[CapabilitySpec]:
+    """What the model is shown of what the task grants: while it plans, only what changes nothing.
+
+    That spares it denials, and protects nothing: the gate judges whatever is called.
+    """
+    planning = position.planning(run.contract)
+    named = (run.ports.capabilities.get(name) for name in run.contract.capabilities)
+    specs = [capability.spec for capability in named if capability is not None]
+    if planning:
+        return [spec for spec in specs if spec.side_effect is SideEffect.READ]
+    return [spec for spec in specs if spec.name != PLAN]
+
+
+def alternatives(run: Run, position: Position, denied: str) -> list[str]:
+    """What is granted besides a capability that was denied, and that nobody has taken back."""
+    revoked = set(position.revocations)
+    names = (spec.name for spec in offered(run, position) if spec.name != denied)
+    return [name for name in names if f"capability:{name}" not in revoked]
+
+
+def standing_notice(run: Run, position: Position, turn: int) -> Noticed | None:
+    """The notice that counts for a turn: the newest, for as long as its rung is given."""
+    noticed = position.progress
+    if noticed is None or noticed.answered:
+        return None
+    return noticed if turn - noticed.turn < run.contract.progress.patience else None
+
+
+def deciding(run: Run, position: Position) -> Model:
+    """The model that decides now: the fallback once the other one has gone in circles."""
+    return _fallback(run, position) or run.ports.model
+
+
+def actor(run: Run, position: Position) -> str:
+    """By what name that model acts, for policies and for whoever revokes."""
+    fallback = _fallback(run, position)
+    return position.attempt.model if fallback is None else fallback.name
+
+
+def _fallback(run: Run, position: Position) -> Model | None:
+    noticed = position.progress
+    return run.ports.fallback if noticed is not None and noticed.switched else None
