@@ -1,7 +1,6 @@
 """compile_context: the top of every turn. Reads the world, changes nothing outside."""
 
 from checkrein.contracts.action import SideEffect
-from checkrein.contracts.budget import Budget
 from checkrein.contracts.codec import canonical, digest
 from checkrein.contracts.context import (
     CompiledContext,
@@ -10,8 +9,8 @@ from checkrein.contracts.context import (
     Source,
     Trust,
 )
-from checkrein.contracts.event import BudgetExhausted, CheckpointSaved
-from checkrein.nodes import messages
+from checkrein.contracts.event import CheckpointSaved
+from checkrein.nodes import exhaustion, messages
 from checkrein.nodes.cancel import cancel
 from checkrein.nodes.messages import ShownTurn, shown_turn
 from checkrein.nodes.run import Run, Step
@@ -41,11 +40,12 @@ async def compile_context(run: Run) -> Step:
         return await _let_go(run, 0 if turn is None else turn.turn)
     if turn is not None and opened:
         return Step("ready", turn.turn)
-    short = _exhausted(position)
+    short = exhaustion.short(position)
     if short is not None:
-        await run.record(short)
+        await exhaustion.exhausted(run, *short)
         return Step("suspend")
-    run.compiled = await compiled(run, position)
+    await exhaustion.warned(run, position)
+    run.compiled = await compiled(run, await run.position())
     return Step("ready", run.compiled.turn)
 
 
@@ -140,12 +140,3 @@ async def _history(run: Run, number: int) -> list[ShownTurn]:
         records = await run.lease.records.history(run.attempt_id, before=number, limit=missing)
         run.history = [*run.history, *map(shown_turn, records)][-HISTORY_TURNS:]
     return run.history
-
-
-def _exhausted(position: Position) -> BudgetExhausted | None:
-    for budget in (Budget.STEPS, Budget.WALL_TIME_S, Budget.MODEL_TOKENS):
-        line = position.budgets[budget]
-        free = line.left + (line.reserved if budget is not Budget.WALL_TIME_S else 0)
-        if free < 1:
-            return BudgetExhausted(budget=budget, limit=line.limit, left=line.left, needed=1)
-    return None

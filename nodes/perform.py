@@ -5,15 +5,11 @@ from typing import Any
 
 from checkrein.contracts.action import Action
 from checkrein.contracts.approval import ApprovalStatus
-from checkrein.contracts.budget import Budget
 from checkrein.contracts.codec import digest
 from checkrein.contracts.decision import Verdict
 from checkrein.contracts.event import (
     ApprovalGranted,
     ApprovalStale,
-    BudgetExhausted,
-    BudgetReserved,
-    BudgetSettled,
     Payload,
     PermissionUsed,
     PlanAccepted,
@@ -22,12 +18,13 @@ from checkrein.contracts.event import (
 )
 from checkrein.contracts.observation import ObservationStatus
 from checkrein.errors import BudgetExceededError, CapabilityError, CheckreinError
-from checkrein.nodes import observations
+from checkrein.nodes import exhaustion, metering, observations
 from checkrein.nodes.authorize import Ruling, authorize
 from checkrein.nodes.calling import Failed, called
 from checkrein.nodes.consent import lacking
 from checkrein.nodes.limits import REDACT, for_capability, redacted, time_limit_s
 from checkrein.nodes.run import Run
+from checkrein.nodes.stopping import WorkStopped
 from checkrein.ports.capability import (
     PLAN,
     RESULT,
@@ -164,10 +161,9 @@ def _accepted(capability: Capability, action: Action, version: str) -> list[Payl
     return []
 
 
-async def out_of_calls(run: Run, position: Position) -> str:
-    """Record that one more tool call does not fit, and suspend."""
-    line = position.budgets[Budget.TOOL_CALLS]
-    await run.record(BudgetExhausted(budget=Budget.TOOL_CALLS, limit=line.limit, left=0, needed=1))
+async def out_of_calls(run: Run, error: BudgetExceededError, cost: metering.CallCost) -> str:
+    """Record that one more call does not fit, and suspend."""
+    await exhaustion.refused(run, error, cost.each | cost.once)
     return "suspend"
 
 
@@ -186,8 +182,19 @@ async def perform_read(run: Run, position: Position, state: ActionState) -> str:
     if events is None:
         return "changed"
     blobs = [ruling.input_text]
+    cost = metering.of_call(position, capability.spec)
+    try:
+        # A read that a former owner had begun was perhaps made: it is booked.
+        lost = metering.booked(position, action.turn)
+        await run.record(*lost, cost.first(action.turn), look=False)
+    except BudgetExceededError as error:
+        return await out_of_calls(run, error, cost)
+    await run.reach("before_read")
     try:
         found = await _read(run, action, capability, ruling.decision.constraints)
+    except WorkStopped:
+        await run.record(cost.settled(action.turn, 1))
+        raise
     except CapabilityError as error:
         result = observations.failed(action, error, capability.spec.trust)
     else:
@@ -206,13 +213,6 @@ async def perform_read(run: Run, position: Position, state: ActionState) -> str:
             original_ref=None if original is None else digest(original),
             private=True if capability.spec.private else None,
         )
-    one = {Budget.TOOL_CALLS: 1}
-    used = (
-        BudgetReserved(turn=action.turn, amounts=one),
-        BudgetSettled(turn=action.turn, released=one, spent=one),
-    )
-    try:
-        await run.record(*events, *used, result, blobs=tuple(blobs))
-    except BudgetExceededError:
-        return await out_of_calls(run, position)
+    await run.reach("after_read")
+    await run.record(*events, cost.settled(action.turn, 1), result, blobs=tuple(blobs))
     return "done"

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from checkrein.errors import InputError
 
 PLACES = (
+    "before_model",
+    "after_model",
     "after_raw_output",
     "before_decisions",
     "after_decisions",
     "after_checkpoint",
     "after_publishing",
     "after_grant",
+    "before_read",
+    "after_read",
     "before_executing",
     "after_executing",
     "before_resend",

@@ -15,6 +15,7 @@ from checkrein.entrypoints.cli import (
     approvals_report,
     attempts,
     authority,
+    budget,
     conformance,
     crashtest,
     database,
@@ -95,6 +96,7 @@ GROUPS = {
     "policy": policies.app,
     "db": database.app,
     "token": tokens.app,
+    "budget": budget.app,
     "conformance": conformance.app,
 }
 
