@@ -66,6 +66,7 @@ def capability(
     preview: Preview | None = None,
     verify: Verify | None = None,
     facts: FactSources | None = None,
+    cost: int = 0,
 ) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], FunctionCapability[P, R]]:
     """Declare an async function as a capability. Its typed parameters become the tool's schema.
 
@@ -99,6 +100,7 @@ def capability(
         verify: reads the real system back after a receipt.
         facts: the arguments that hold addresses, paths, a command's words or an amount of money, so
             that policies can judge them; see FactSources.
+        cost: what one call costs, in minor units of the currency of the task's budgets.
 
     Raises:
         InputError: the declaration is malformed or contradicts itself (code capability_unusable).
@@ -123,6 +125,7 @@ def capability(
         "egress": egress,
         "environment": environment,
         "retry": retry or RetryPolicy(),
+        "cost": cost,
     }
     return _declaring(name, declared_terms(name, given, functions), functions, facts)
 

@@ -26,6 +26,8 @@ _ADVICE = {
     "success[].command.argv": "name the program to run, for example [python, -m, pytest, -q]",
     "success[].command.argv[]": "arguments are text, one a list entry",
     "capabilities[]": "capabilities are named like workspace.read",
+    "budgets.money": "write {limit: 500, currency: EUR, input_per_million: 300, "
+    "output_per_million: 1500}, in minor units (cents)",
     "budgets.repairs": "0 means that nothing may be repaired",
     "workspace": "write {path: FOLDER, mode: copy}",
     "commit_authority": "name one person",

@@ -10,6 +10,7 @@ from checkrein.checkpointer.query_files import queries
 from checkrein.contracts.action import Action
 from checkrein.contracts.approval import ApprovalGrant, ApprovalRequest
 from checkrein.contracts.attempt import Attempt
+from checkrein.contracts.budget import BookLine
 from checkrein.contracts.decision import PolicyDecision
 from checkrein.contracts.effect import Effect
 from checkrein.contracts.observation import Observation
@@ -143,6 +144,13 @@ class PostgresRecords:
             args_hash=action.args_hash,
         )
         return bool(rows)
+
+    async def books(self, attempt_id: str) -> list[BookLine]:
+        """See the port."""
+        rows = await self._rows("books", attempt=attempt_id)
+        if not rows:
+            raise _no_attempt(attempt_id, "records.books")
+        return [BookLine.model_validate(row) for row in rows]
 
     async def dossier(self, attempt_id: str) -> dict[str, Any]:
         """See the port."""

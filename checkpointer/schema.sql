@@ -68,6 +68,7 @@ CREATE TABLE checkrein.attempts (
     pause_requested boolean DEFAULT false NOT NULL,
     cancel_reason text,
     exhausted text,
+    unfinished json DEFAULT '[]'::json NOT NULL,
     lease_owner text,
     lease_fence bigint DEFAULT 0 NOT NULL,
     lease_until timestamp with time zone,
@@ -106,12 +107,13 @@ CREATE TABLE checkrein.blobs (
 
 CREATE TABLE checkrein.budgets (
     tenant text NOT NULL,
-    attempt_id text NOT NULL,
+    pool text NOT NULL,
     budget text NOT NULL,
     lim bigint NOT NULL,
     spent bigint DEFAULT 0 NOT NULL,
     reserved bigint DEFAULT 0 NOT NULL,
-    CONSTRAINT budgets_pkey PRIMARY KEY (attempt_id, budget),
+    warned boolean DEFAULT false NOT NULL,
+    CONSTRAINT budgets_pkey PRIMARY KEY (pool, budget),
     CONSTRAINT budgets_lim_check CHECK ((lim >= 0)),
     CONSTRAINT budgets_reserved_check CHECK ((reserved >= 0)),
     CONSTRAINT budgets_spent_check CHECK ((spent >= 0))
@@ -165,6 +167,16 @@ CREATE TABLE checkrein.deliveries (
 );
 
 CREATE INDEX deliveries_open ON checkrein.deliveries USING btree (deliverer, n) WHERE (state = ANY (ARRAY['WAITING'::text, 'SENDING'::text]));
+
+CREATE TABLE checkrein.draws (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL,
+    pool text NOT NULL,
+    inherited boolean NOT NULL,
+    CONSTRAINT draws_pkey PRIMARY KEY (attempt_id, pool)
+);
+
+CREATE INDEX draws_of_pool ON checkrein.draws USING btree (pool);
 
 CREATE TABLE checkrein.effects (
     tenant text NOT NULL,
@@ -265,6 +277,15 @@ CREATE TABLE checkrein.permissions (
 
 CREATE INDEX permissions_of_task ON checkrein.permissions USING btree (task_id) WHERE (uses_left > 0);
 
+CREATE TABLE checkrein.pools (
+    tenant text NOT NULL,
+    pool text NOT NULL,
+    kind text NOT NULL,
+    currency text,
+    CONSTRAINT pools_pkey PRIMARY KEY (pool),
+    CONSTRAINT pools_kind_check CHECK ((kind = ANY (ARRAY['attempt'::text, 'task'::text])))
+);
+
 CREATE TABLE checkrein.tasks (
     tenant text NOT NULL,
     task_id text NOT NULL,
@@ -277,6 +298,7 @@ CREATE TABLE checkrein.tasks (
     commit_authority text,
     status text NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    parent text,
     CONSTRAINT tasks_pkey PRIMARY KEY (task_id)
 );
 
@@ -350,6 +372,17 @@ CREATE TABLE checkrein.turns (
     CONSTRAINT turns_waits_for_check CHECK ((waits_for = ANY (ARRAY['question'::text, 'stopped'::text])))
 );
 
+CREATE TABLE checkrein.usage (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL,
+    budget text NOT NULL,
+    spent bigint NOT NULL,
+    reserved bigint NOT NULL,
+    CONSTRAINT usage_pkey PRIMARY KEY (attempt_id, budget),
+    CONSTRAINT usage_reserved_check CHECK ((reserved >= 0)),
+    CONSTRAINT usage_spent_check CHECK ((spent >= 0))
+);
+
 CREATE TABLE checkrein.verifications (
     tenant text NOT NULL,
     attempt_id text NOT NULL,
@@ -367,13 +400,17 @@ ALTER TABLE checkrein.approvals ADD CONSTRAINT approvals_attempt_id_fkey FOREIGN
 
 ALTER TABLE checkrein.attempts ADD CONSTRAINT attempts_task_id_fkey FOREIGN KEY (task_id) REFERENCES checkrein.tasks(task_id);
 
-ALTER TABLE checkrein.budgets ADD CONSTRAINT budgets_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES checkrein.attempts(attempt_id);
+ALTER TABLE checkrein.budgets ADD CONSTRAINT budgets_pool_fkey FOREIGN KEY (pool) REFERENCES checkrein.pools(pool);
 
 ALTER TABLE checkrein.checkpoints ADD CONSTRAINT checkpoints_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES checkrein.attempts(attempt_id);
 
 ALTER TABLE checkrein.decisions ADD CONSTRAINT decisions_action_id_fkey FOREIGN KEY (action_id) REFERENCES checkrein.actions(action_id);
 
 ALTER TABLE checkrein.deliveries ADD CONSTRAINT deliveries_n_fkey FOREIGN KEY (n) REFERENCES checkrein.outbox(n);
+
+ALTER TABLE checkrein.draws ADD CONSTRAINT draws_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES checkrein.attempts(attempt_id);
+
+ALTER TABLE checkrein.draws ADD CONSTRAINT draws_pool_fkey FOREIGN KEY (pool) REFERENCES checkrein.pools(pool);
 
 ALTER TABLE checkrein.effects ADD CONSTRAINT effects_action_id_fkey FOREIGN KEY (action_id) REFERENCES checkrein.actions(action_id);
 
@@ -398,6 +435,8 @@ ALTER TABLE checkrein.tool_tries ADD CONSTRAINT tool_tries_action_id_fkey FOREIG
 ALTER TABLE checkrein.tool_tries ADD CONSTRAINT tool_tries_effect_id_fkey FOREIGN KEY (effect_id) REFERENCES checkrein.effects(effect_id);
 
 ALTER TABLE checkrein.turns ADD CONSTRAINT turns_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES checkrein.attempts(attempt_id);
+
+ALTER TABLE checkrein.usage ADD CONSTRAINT usage_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES checkrein.attempts(attempt_id);
 
 ALTER TABLE checkrein.verifications ADD CONSTRAINT verifications_attempt_id_turn_fkey FOREIGN KEY (attempt_id, turn) REFERENCES checkrein.turns(attempt_id, turn);
 
@@ -499,10 +538,10 @@ BEGIN
                                        OR a.lease_until <= checkrein.now()) THEN
         PERFORM refuse('CR001', format('fence %s no longer owns the attempt', under_fence));
     ELSIF under_fence IS NULL AND NOT kinds <@ ARRAY['approval_decided', 'approval_escalated',
-            'approval_expired', 'cancel_requested', 'pause_requested', 'user_answered'] THEN
+            'approval_expired', 'budget_raised', 'cancel_requested', 'pause_requested',
+            'user_answered'] THEN
         PERFORM refuse('CR009', 'only requests may be recorded without the lease');
-    ELSIF a.status IN ('CANDIDATE_VERIFIED', 'FAILED_VERIFICATION', 'POLICY_BLOCKED',
-            'ENVIRONMENT_ERROR', 'MODEL_ERROR', 'FAILED', 'CANCELLED') THEN
+    ELSIF has_ended(a.status) THEN
         PERFORM refuse('CR008', format('the attempt has ended: %s', a.status), a.status);
     END IF;
     INSERT INTO blobs SELECT a.tenant, 'sha256:' || encode(sha256(d), 'hex'), d
@@ -546,6 +585,51 @@ BEGIN
     RETURN FOUND;
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.become_child(a checkrein.attempts, of_parent text, currency text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    x checkrein.attempts;
+    other text;
+BEGIN
+    SELECT * INTO x FROM checkrein.attempts WHERE attempt_id = of_parent AND tenant = a.tenant
+    FOR SHARE;
+    IF NOT FOUND OR of_parent = a.attempt_id THEN
+        PERFORM checkrein.refuse('CR004', format('there is no attempt %s to be a child of', of_parent));
+    ELSIF checkrein.has_ended(x.status) THEN
+        PERFORM checkrein.refuse('CR008', format('the parent has ended: %s', x.status), x.status);
+    ELSIF x.cancel_reason IS NOT NULL THEN
+        PERFORM checkrein.refuse('CR003', 'the parent is being cancelled');
+    END IF;
+    SELECT p.currency INTO other FROM checkrein.draws d JOIN checkrein.pools p ON p.pool = d.pool
+    WHERE d.attempt_id = of_parent AND p.currency IS DISTINCT FROM become_child.currency
+      AND p.currency IS NOT NULL LIMIT 1;
+    IF FOUND THEN
+        PERFORM checkrein.refuse('CR002', format('its parent''s money is limited in %s: a child '
+            'declares money of the same currency, so that it is counted', other), 'money');
+    END IF;
+    INSERT INTO checkrein.draws
+    SELECT a.tenant, a.attempt_id, pool, true FROM checkrein.draws WHERE attempt_id = of_parent
+    ON CONFLICT DO NOTHING;
+    PERFORM checkrein.lock_pools(a);
+    PERFORM checkrein.book(a, 'children', 1, 0);
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.begin_drawing(a checkrein.attempts, p json)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    PERFORM checkrein.open_pool(a.tenant, a.attempt_id, 'attempt', p -> 'budgets');
+    INSERT INTO checkrein.draws SELECT a.tenant, a.attempt_id, pool, false
+    FROM checkrein.pools WHERE pool IN (a.attempt_id, a.task_id);
+    IF a.body ->> 'parent' IS NOT NULL THEN
+        PERFORM checkrein.become_child(a, a.body ->> 'parent', coalesce(
+            p #>> '{budgets,money,currency}', a.contract #>> '{shared_budgets,money,currency}'));
+    END IF;
+END $function$;
+
 CREATE OR REPLACE FUNCTION checkrein.begin_try(a checkrein.attempts, of_action text, of_effect text)
  RETURNS void
  LANGUAGE sql
@@ -569,6 +653,84 @@ BEGIN
         PERFORM checkrein.refuse('CR007', 'the key is bound already', p ->> 'effect_id');
     END IF;
     RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.book(a checkrein.attempts, name text, r bigint, s bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    short record;
+BEGIN
+    UPDATE checkrein.usage SET reserved = reserved + r, spent = spent + s
+    WHERE attempt_id = a.attempt_id AND budget = name;
+    IF NOT FOUND THEN
+        INSERT INTO checkrein.usage VALUES (a.tenant, a.attempt_id, name, s, r);
+    END IF;
+    UPDATE checkrein.budgets b SET reserved = b.reserved + r, spent = b.spent + s
+    FROM checkrein.draws d
+    WHERE d.attempt_id = a.attempt_id AND b.pool = d.pool AND b.budget = name
+      AND (name <> 'children' OR d.inherited);
+    IF r <= 0 THEN
+        RETURN;
+    END IF;
+    SELECT b.pool, k.kind, greatest(0, b.lim - b.spent - b.reserved + r) AS room INTO short
+    FROM checkrein.draws d JOIN checkrein.budgets b ON b.pool = d.pool
+    JOIN checkrein.pools k ON k.pool = d.pool
+    WHERE d.attempt_id = a.attempt_id AND b.budget = name AND b.spent + b.reserved > b.lim
+      AND (name <> 'children' OR d.inherited)
+    ORDER BY b.lim - b.spent - b.reserved LIMIT 1;
+    IF FOUND THEN
+        PERFORM checkrein.refuse('CR005', format('%s more %s do not fit: %s are left of the budget '
+            'of %s %s', r, name, short.room, short.kind, short.pool), name);
+    END IF;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.budget_parts(of_attempt text, OUT budgets json, OUT near json)
+ RETURNS record
+ LANGUAGE sql
+AS $function$
+    WITH lines AS MATERIALIZED (
+        SELECT b.pool, b.budget, b.lim, b.reserved, b.warned, CASE b.budget WHEN 'wall_time_s'
+            THEN checkrein.pool_seconds(b.pool) ELSE b.spent END AS spent
+        FROM checkrein.draws d JOIN checkrein.budgets b ON b.pool = d.pool
+        WHERE d.attempt_id = of_attempt),
+    tightest AS (
+        SELECT DISTINCT ON (budget) * FROM lines
+        ORDER BY budget, lim - spent - reserved, pool <> of_attempt, pool)
+    SELECT (SELECT json_object_agg(budget, json_build_object('limit', lim, 'spent', spent,
+            'reserved', reserved, 'pool', nullif(pool, of_attempt))) FROM tightest),
+        (SELECT coalesce(json_agg(json_build_object('budget', budget, 'pool', pool, 'limit', lim,
+            'used', spent + reserved, 'warned', warned) ORDER BY budget, pool), '[]') FROM lines
+         WHERE lim > 0 AND (spent + reserved) * 5 >= lim * 4
+           AND budget NOT IN ('approvals_outstanding', 'children'))
+$function$;
+
+CREATE OR REPLACE FUNCTION checkrein.check_may_raise(a checkrein.attempts, p json)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    rules json := a.contract -> 'approvals';
+    who text := p ->> 'by';
+    proven boolean := (p ->> 'authenticated')::boolean;
+    named text := coalesce(rules ->> 'budget_role', a.contract ->> 'commit_authority');
+    ranks text[] := ARRAY['low', 'medium', 'high'];
+BEGIN
+    IF named IS NULL AND NOT proven THEN
+        PERFORM checkrein.refuse('CR006', 'the contract names nobody who may raise a budget', 'identity');
+    ELSIF named IS NOT NULL AND NOT coalesce((rules #> ARRAY['roles', named])::jsonb ? who, false)
+          AND (rules ->> 'budget_role' IS NOT NULL OR who <> named) THEN
+        PERFORM checkrein.refuse('CR006', format('%s may not raise a budget', who), 'role');
+    ELSIF NOT proven AND array_position(ranks, a.contract ->> 'risk')
+          > array_position(ranks, rules ->> 'asserted_up_to') THEN
+        PERFORM checkrein.refuse('CR006', format('the name %s is only asserted', who), 'identity');
+    ELSIF (rules ->> 'separation_of_duty')::boolean AND who = a.contract ->> 'requested_by' THEN
+        PERFORM checkrein.refuse('CR006', format('%s asked for this task', who), 'requester');
+    ELSIF NOT coalesce((SELECT granted FROM checkrein.authority WHERE tenant = a.tenant
+                        AND kind = 'user' AND value = who ORDER BY n DESC LIMIT 1), true) THEN
+        PERFORM checkrein.refuse('CR010', format('user:%s is revoked', who), 'user:' || who);
+    END IF;
 END $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.check_not_revoked(a checkrein.attempts, of_action text)
@@ -742,6 +904,7 @@ BEGIN
     UPDATE checkrein.approvals SET status = checkrein.next_status('approval', status, 'revoked')
     WHERE attempt_id = a.attempt_id AND status IN ('PREPARED', 'PENDING', 'GRANTED');
     UPDATE checkrein.attempts SET detail = p ->> 'detail' WHERE attempt_id = a.attempt_id;
+    PERFORM checkrein.settle_rest(a);
     PERFORM checkrein.save_checkpoint(a, at_seq);
 END $function$;
 
@@ -763,12 +926,21 @@ AS $function$
         'reason', g.reason, 'args', g.args, 'reach', g.reach, 'decided_at', g.decided_at)
 $function$;
 
-CREATE OR REPLACE FUNCTION checkrein.held_seconds(a checkrein.attempts)
- RETURNS bigint
+CREATE OR REPLACE FUNCTION checkrein.has_ended(status text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    SELECT status IN ('CANDIDATE_VERIFIED', 'FAILED_VERIFICATION', 'POLICY_BLOCKED',
+        'ENVIRONMENT_ERROR', 'MODEL_ERROR', 'FAILED', 'CANCELLED')
+$function$;
+
+CREATE OR REPLACE FUNCTION checkrein.held_time(a checkrein.attempts)
+ RETURNS interval
  LANGUAGE sql
 AS $function$
-    SELECT ceil(extract(epoch FROM a.held + CASE WHEN a.lease_owner IS NULL THEN '0'
-        ELSE least(checkrein.now(), a.lease_until) - a.lease_seen END))::bigint
+    SELECT a.held + CASE WHEN a.lease_owner IS NULL THEN '0'
+        ELSE least(checkrein.now(), a.lease_until) - a.lease_seen END
 $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.issue_token(id text, of_tenant text, of_person text, its_hash bytea, its_scopes text[], days integer, who text)
@@ -784,6 +956,16 @@ BEGIN
     VALUES (of_tenant, id, its_hash, of_person, its_scopes, who, t,
         t + make_interval(days => days));
 END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.limits_of(budgets json)
+ RETURNS TABLE(budget text, lim bigint)
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    SELECT key, CASE json_typeof(value) WHEN 'object' THEN value ->> 'limit'
+                                        ELSE value #>> '{}' END::bigint
+    FROM json_each(budgets) WHERE json_typeof(value) <> 'null'
+$function$;
 
 CREATE OR REPLACE FUNCTION checkrein.live_authority(of_tenant text, of_verdict boolean)
  RETURNS json
@@ -801,6 +983,15 @@ CREATE OR REPLACE FUNCTION checkrein.lock_key(of_attempt text)
  LANGUAGE sql
  IMMUTABLE
 AS $function$ SELECT hashtextextended('checkrein:' || of_attempt, 0) $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.lock_pools(a checkrein.attempts)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    PERFORM FROM checkrein.pools p JOIN checkrein.draws d ON d.pool = p.pool
+    WHERE d.attempt_id = a.attempt_id ORDER BY p.pool FOR NO KEY UPDATE OF p;
+END $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.mark_executing(a checkrein.attempts, p json, at_seq bigint)
  RETURNS bigint
@@ -976,7 +1167,7 @@ BEGIN
     WHEN 'run_resumed' THEN
         PERFORM checkrein.step_attempt(a.attempt_id, 'resumed');
         -- A pause that was asked for before a crash still holds for whoever recovers.
-        UPDATE checkrein.attempts SET exhausted = NULL, detail = '',
+        UPDATE checkrein.attempts SET exhausted = NULL, unfinished = '[]', detail = '',
             pause_requested = pause_requested AND p ->> 'how' <> 'resume'
         WHERE attempt_id = a.attempt_id;
     WHEN 'cancel_requested' THEN
@@ -986,7 +1177,8 @@ BEGIN
     WHEN 'pause_requested' THEN
         UPDATE checkrein.attempts SET pause_requested = true WHERE attempt_id = a.attempt_id;
     WHEN 'budget_exhausted' THEN
-        UPDATE checkrein.attempts SET exhausted = p ->> 'budget' WHERE attempt_id = a.attempt_id;
+        UPDATE checkrein.attempts SET exhausted = p ->> 'budget', unfinished = coalesce(p -> 'unfinished', '[]')
+        WHERE attempt_id = a.attempt_id;
     WHEN 'no_progress_noticed' THEN
         PERFORM checkrein.on_notice(a, p);
     WHEN 'attempt_ended' THEN
@@ -996,7 +1188,7 @@ BEGIN
     END CASE;
 END $function$;
 
-CREATE OR REPLACE FUNCTION checkrein.on_budget(a checkrein.attempts, kind text, p json)
+CREATE OR REPLACE FUNCTION checkrein.on_budget(a checkrein.attempts, p json)
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
@@ -1005,18 +1197,15 @@ DECLARE
     released jsonb := coalesce(p -> 'released', '{}');
     used jsonb := coalesce(p -> 'spent', '{}');
     name text;
-    r bigint;
-    s bigint;
 BEGIN
+    PERFORM checkrein.lock_pools(a);
     FOR name IN SELECT jsonb_object_keys(amounts || released || used) AS key ORDER BY key LOOP
-        r := coalesce((amounts ->> name)::bigint, 0) - coalesce((released ->> name)::bigint, 0);
-        s := coalesce((used ->> name)::bigint, 0);
-        UPDATE checkrein.budgets SET reserved = reserved + r, spent = spent + s
-        WHERE attempt_id = a.attempt_id AND budget = name
-          AND (r <= 0 OR spent + reserved + r <= lim);
-        IF NOT FOUND THEN
-            PERFORM checkrein.refuse('CR005', format('%s more %s do not fit', r, name), name);
+        IF name IN ('approvals_outstanding', 'children') THEN
+            PERFORM checkrein.refuse('CR002',
+                format('%s follow from what is open; nobody books them', name));
         END IF;
+        PERFORM checkrein.book(a, name, coalesce((amounts ->> name)::bigint, 0)
+            - coalesce((released ->> name)::bigint, 0), coalesce((used ->> name)::bigint, 0));
     END LOOP;
 END $function$;
 
@@ -1221,6 +1410,15 @@ BEGIN
     RETURN checkrein.step_turn(a.attempt_id, n, at_seq);
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.open_pool(of_tenant text, id text, of_kind text, limits json)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+    INSERT INTO checkrein.pools VALUES (of_tenant, id, of_kind, limits #>> '{money,currency}');
+    INSERT INTO checkrein.budgets (tenant, pool, budget, lim)
+    SELECT of_tenant, id, l.budget, l.lim FROM checkrein.limits_of(limits) AS l;
+$function$;
+
 CREATE OR REPLACE FUNCTION checkrein.owns(of_attempt text, under_fence bigint)
  RETURNS boolean
  LANGUAGE sql
@@ -1252,6 +1450,15 @@ BEGIN
         (p #>> '{reach,uses}')::integer, until);
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.pool_seconds(of_pool text)
+ RETURNS bigint
+ LANGUAGE sql
+AS $function$
+    SELECT ceil(extract(epoch FROM sum(checkrein.held_time(a))))::bigint
+    FROM checkrein.draws d JOIN checkrein.attempts a ON a.attempt_id = d.attempt_id
+    WHERE d.pool = of_pool
+$function$;
+
 CREATE OR REPLACE FUNCTION checkrein.position_of(of_attempt text)
  RETURNS json
  LANGUAGE sql
@@ -1262,7 +1469,7 @@ AS $function$
         'body', a.body, 'status', a.status, 'started_at', a.started_at,
         'head_seq', a.head_seq, 'head_hash', 'sha256:' || encode(a.head_hash, 'hex'),
         'pause_requested', a.pause_requested, 'cancel_reason', a.cancel_reason,
-        'exhausted', a.exhausted,
+        'exhausted', a.exhausted, 'unfinished', a.unfinished,
         'detail', a.detail, 'sealed', a.candidate ->> 'state_digest',
         'verification', a.verification, 'idle_turns', a.idle_turns,
         'denied_turns', a.denied_turns, 'denials', a.denials, 'progress', a.progress,
@@ -1282,11 +1489,11 @@ AS $function$
         'actions', coalesce(actions_json(of_attempt, t.turn), '[]'),
         'observed', coalesce((SELECT json_agg(o.position) FROM observations o
             WHERE o.attempt_id = of_attempt AND o.turn = t.turn), '[]'),
-        'budgets', (SELECT json_object_agg(b.budget, json_build_object('limit', b.lim,
-            'reserved', b.reserved, 'spent',
-            CASE b.budget WHEN 'wall_time_s' THEN held_seconds(a) ELSE b.spent END))
-            FROM budgets b WHERE b.attempt_id = of_attempt))
+        'budgets', m.budgets, 'near', m.near,
+        'held', coalesce((SELECT json_object_agg(u.budget, u.reserved) FROM usage u
+            WHERE u.attempt_id = of_attempt AND u.reserved > 0), '{}'))
     FROM attempts a
+    CROSS JOIN LATERAL budget_parts(of_attempt) AS m
     LEFT JOIN LATERAL (SELECT * FROM turns WHERE attempt_id = of_attempt
                        ORDER BY turns.turn DESC LIMIT 1) AS t ON true
     WHERE a.attempt_id = of_attempt
@@ -1296,18 +1503,28 @@ CREATE OR REPLACE FUNCTION checkrein.project(a checkrein.attempts, kind text, p 
  RETURNS bigint
  LANGUAGE plpgsql
 AS $function$
+DECLARE
+    cause bigint;
 BEGIN
     CASE kind
     WHEN 'context_compiled', 'model_requested', 'model_responded' THEN
         RETURN checkrein.on_model(a, kind, p, at_seq);
     WHEN 'budget_reserved', 'budget_settled' THEN
-        PERFORM checkrein.on_budget(a, kind, p);
+        PERFORM checkrein.on_budget(a, p);
+        RETURN a.head_seq;
+    WHEN 'budget_warning' THEN
+        PERFORM checkrein.warn_of_budget(a, p);
+        RETURN a.head_seq;
+    WHEN 'budget_raised' THEN
+        PERFORM checkrein.raise_budget(a, p);
         RETURN a.head_seq;
     WHEN 'action_proposed' THEN RETURN checkrein.on_action(a, p, at_seq);
     WHEN 'policy_decided' THEN RETURN checkrein.on_decision(a, p, at_seq);
     WHEN 'approval_prepared', 'approval_requested', 'approval_decided', 'approval_escalated',
          'approval_expired', 'approval_granted', 'approval_stale' THEN
-        RETURN checkrein.on_approval(a, kind, p, at_seq);
+        cause := checkrein.on_approval(a, kind, p, at_seq);
+        PERFORM checkrein.reckon_approvals(a);
+        RETURN cause;
     WHEN 'plan_accepted' THEN RETURN checkrein.accept_plan(a, p, at_seq);
     WHEN 'result_accepted' THEN RETURN checkrein.accept_result(a, p, at_seq);
     WHEN 'permission_used' THEN RETURN checkrein.use_permission(a, p, at_seq);
@@ -1367,6 +1584,42 @@ BEGIN
           SELECT FROM checkrein.outbox o WHERE o.attempt_id = a.attempt_id
             AND o.approval_id = r.approval_id AND o.kind = of_kind))
     ORDER BY r.requested_at, r.approval_id;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.raise_budget(a checkrein.attempts, p json)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    next_limit bigint := (p ->> 'to_limit')::bigint;
+BEGIN
+    PERFORM checkrein.check_may_raise(a, p);
+    PERFORM checkrein.lock_pools(a);
+    UPDATE checkrein.budgets SET lim = next_limit, warned = false
+    WHERE pool = p ->> 'pool' AND pool IN (a.attempt_id, a.task_id) AND budget = p ->> 'budget'
+      AND lim = (p ->> 'from_limit')::bigint AND next_limit > lim AND next_limit <= 10 ^ 12;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR002', 'a budget of this attempt or its task is raised, from the '
+            'limit that it has now to a larger one');
+    END IF;
+    UPDATE checkrein.attempts SET exhausted = NULL, unfinished = '[]'
+    WHERE attempt_id = a.attempt_id AND exhausted = p ->> 'budget' AND status = 'BUDGET_EXHAUSTED';
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.reckon_approvals(a checkrein.attempts)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    more bigint;
+BEGIN
+    SELECT count(*) - coalesce((SELECT reserved FROM checkrein.usage
+        WHERE attempt_id = a.attempt_id AND budget = 'approvals_outstanding'), 0) INTO more
+    FROM checkrein.approvals WHERE attempt_id = a.attempt_id AND status IN ('PREPARED', 'PENDING');
+    IF more <> 0 THEN
+        PERFORM checkrein.lock_pools(a);
+        PERFORM checkrein.book(a, 'approvals_outstanding', more, 0);
+    END IF;
 END $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.record_delivery(of_n bigint, of_deliverer text, of_try integer, outcome text, note text, again interval, give_up interval)
@@ -1481,6 +1734,21 @@ AS $function$
     VALUES (of_tenant, of_kind, of_value, is_granted, who, why, checkrein.now())
 $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.settle_rest(a checkrein.attempts)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    u checkrein.usage;
+BEGIN
+    PERFORM checkrein.lock_pools(a);
+    FOR u IN SELECT * FROM checkrein.usage WHERE attempt_id = a.attempt_id AND reserved > 0
+             ORDER BY budget LOOP
+        PERFORM checkrein.book(a, u.budget, -u.reserved, CASE WHEN u.budget IN
+            ('approvals_outstanding', 'children') THEN 0 ELSE u.reserved END);
+    END LOOP;
+END $function$;
+
 CREATE OR REPLACE FUNCTION checkrein.start(kinds text[], payloads text[])
  RETURNS void
  LANGUAGE plpgsql
@@ -1500,7 +1768,12 @@ BEGIN
             k := p -> 'task';
             INSERT INTO tasks VALUES (k ->> 'tenant', k ->> 'task_id', k ->> 'contract_version',
                 p -> 'contract', k -> 'input_refs', k ->> 'risk', k -> 'budget',
-                k ->> 'requested_by', k ->> 'commit_authority', 'CREATED', checkrein.now());
+                k ->> 'requested_by', k ->> 'commit_authority', 'CREATED', checkrein.now(),
+                k ->> 'parent');
+            IF json_typeof(p #> '{contract,shared_budgets}') = 'object' THEN
+                PERFORM open_pool(k ->> 'tenant', k ->> 'task_id', 'task',
+                                  p #> '{contract,shared_budgets}');
+            END IF;
         ELSIF kinds[i] = 'attempt_started' THEN
             x := p -> 'attempt';
             PERFORM step_task(x ->> 'task_id', 'attempt_started');
@@ -1512,8 +1785,7 @@ BEGIN
             IF a.attempt_id IS NULL THEN
                 PERFORM refuse('CR004', format('there is no task %s', x ->> 'task_id'));
             END IF;
-            INSERT INTO budgets (tenant, attempt_id, budget, lim)
-            SELECT a.tenant, a.attempt_id, key, value::bigint FROM json_each_text(p -> 'budgets');
+            PERFORM begin_drawing(a, p);
         ELSE
             PERFORM refuse('CR009', format('an attempt cannot start with %s', kinds[i]));
         END IF;
@@ -1726,6 +1998,20 @@ BEGIN
     RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.warn_of_budget(a checkrein.attempts, p json)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    PERFORM checkrein.lock_pools(a);
+    UPDATE checkrein.budgets b SET warned = true FROM checkrein.draws d
+    WHERE d.attempt_id = a.attempt_id AND b.pool = d.pool AND b.pool = p ->> 'pool'
+      AND b.budget = p ->> 'budget' AND NOT b.warned;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR002', 'that warning was given already');
+    END IF;
+END $function$;
+
 CREATE OR REPLACE FUNCTION checkrein.yes_count(r checkrein.approvals)
  RETURNS bigint
  LANGUAGE sql
@@ -1746,17 +2032,20 @@ GRANT SELECT ON checkrein.checkpoints TO checkrein_app;
 GRANT SELECT ON checkrein.decisions TO checkrein_app;
 GRANT SELECT ON checkrein.deliverers TO checkrein_app;
 GRANT SELECT ON checkrein.deliveries TO checkrein_app;
+GRANT SELECT ON checkrein.draws TO checkrein_app;
 GRANT SELECT ON checkrein.effects TO checkrein_app;
 GRANT SELECT ON checkrein.events TO checkrein_app;
 GRANT SELECT ON checkrein.grants TO checkrein_app;
 GRANT SELECT ON checkrein.observations TO checkrein_app;
 GRANT SELECT ON checkrein.outbox TO checkrein_app;
 GRANT SELECT ON checkrein.permissions TO checkrein_app;
+GRANT SELECT ON checkrein.pools TO checkrein_app;
 GRANT SELECT ON checkrein.tasks TO checkrein_app;
 GRANT SELECT ON checkrein.tokens TO checkrein_app;
 GRANT SELECT ON checkrein.tool_tries TO checkrein_app;
 GRANT SELECT ON checkrein.transitions TO checkrein_app;
 GRANT SELECT ON checkrein.turns TO checkrein_app;
+GRANT SELECT ON checkrein.usage TO checkrein_app;
 GRANT SELECT ON checkrein.verifications TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.accept_plan(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.accept_result(checkrein.attempts,json,bigint) FROM PUBLIC;
@@ -1768,8 +2057,13 @@ REVOKE ALL ON FUNCTION checkrein.approval_json(checkrein.approvals) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.approval_json(checkrein.approvals) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.beat(text,bigint,interval) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.beat(text,bigint,interval) TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.become_child(checkrein.attempts,text,text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.begin_drawing(checkrein.attempts,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.begin_try(checkrein.attempts,text,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.bind_intent(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.book(checkrein.attempts,text,bigint,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.budget_parts(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.check_may_raise(checkrein.attempts,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.check_not_revoked(checkrein.attempts,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.claim_deliveries(text,text,integer,interval) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.claim_deliveries(text,text,integer,interval) TO checkrein_app;
@@ -1781,11 +2075,15 @@ REVOKE ALL ON FUNCTION checkrein.end_attempt(checkrein.attempts,json,bigint) FRO
 REVOKE ALL ON FUNCTION checkrein.end_try(text,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.grant_json(checkrein.grants) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.grant_json(checkrein.grants) TO checkrein_app;
-REVOKE ALL ON FUNCTION checkrein.held_seconds(checkrein.attempts) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.has_ended(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.held_time(checkrein.attempts) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.held_time(checkrein.attempts) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.issue_token(text,text,text,bytea,text[],integer,text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.issue_token(text,text,text,bytea,text[],integer,text) TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.limits_of(json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.live_authority(text,boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.lock_key(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.lock_pools(checkrein.attempts) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.mark_executing(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.next_status(text,text,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.now() FROM PUBLIC;
@@ -1793,7 +2091,7 @@ GRANT EXECUTE ON FUNCTION checkrein.now() TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.on_action(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_approval(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_attempt(checkrein.attempts,text,json,bigint) FROM PUBLIC;
-REVOKE ALL ON FUNCTION checkrein.on_budget(checkrein.attempts,text,json) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.on_budget(checkrein.attempts,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_decision(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_effect(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_gate(checkrein.attempts,text,json,bigint) FROM PUBLIC;
@@ -1801,13 +2099,18 @@ REVOKE ALL ON FUNCTION checkrein.on_model(checkrein.attempts,text,json,bigint) F
 REVOKE ALL ON FUNCTION checkrein.on_notice(checkrein.attempts,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_observation(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_talk(checkrein.attempts,text,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.open_pool(text,text,text,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.owns(text,bigint) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.owns(text,bigint) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.permit(checkrein.attempts,checkrein.approvals,json) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.pool_seconds(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.pool_seconds(text) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.position_of(text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.position_of(text) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.project(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.put_out(checkrein.attempts,text,text,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.raise_budget(checkrein.attempts,json) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.reckon_approvals(checkrein.attempts) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.record_delivery(bigint,text,integer,text,text,interval,interval) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.record_delivery(bigint,text,integer,text,text,interval,interval) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.refuse(text,text,text) FROM PUBLIC;
@@ -1819,6 +2122,7 @@ GRANT EXECUTE ON FUNCTION checkrein.revoke_token(text,text,text) TO checkrein_ap
 REVOKE ALL ON FUNCTION checkrein.save_checkpoint(checkrein.attempts,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.say(text,text,text,boolean,text,text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.say(text,text,text,boolean,text,text) TO checkrein_app;
+REVOKE ALL ON FUNCTION checkrein.settle_rest(checkrein.attempts) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.start(text[],text[]) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.start(text[],text[]) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.step_action(checkrein.attempts,text,text,bigint,text) FROM PUBLIC;
@@ -1835,4 +2139,5 @@ REVOKE ALL ON FUNCTION checkrein.use_token(bytea,text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.use_token(bytea,text) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.verify_effect(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.wait_for_effect(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.warn_of_budget(checkrein.attempts,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.yes_count(checkrein.approvals) FROM PUBLIC;

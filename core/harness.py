@@ -11,10 +11,12 @@ from langchain_core.language_models import BaseChatModel
 
 from checkrein.compose import Given, Parts, composed
 from checkrein.contracts.approval import Answer, ApprovalRequest, Said
+from checkrein.contracts.budget import BookLine, Budget
 from checkrein.contracts.event import Event
 from checkrein.contracts.task import TaskContract
 from checkrein.contracts.token import TokenScope
 from checkrein.graph.approvals import answer_approval
+from checkrein.graph.budgets import raise_budget
 from checkrein.graph.identity import speaker
 from checkrein.graph.report import Report, report
 from checkrein.ports.capability import Capability
@@ -64,15 +66,22 @@ class Harness:
         async with composed(settings, given) as parts:
             yield cls(parts, policy)
 
-    async def run(self, contract: TaskContract) -> Report:
+    async def run(self, contract: TaskContract, *, parent: str | None = None) -> Report:
         """Work on a new task until it ends or must wait for somebody.
 
+        Args:
+            contract: what is asked.
+            parent: an attempt that this is a child of: it counts in its budgets besides its own.
+
         Raises:
-            InputError: workspace, policy or model cannot be opened; nothing was stored.
+            InputError: workspace, policy or model cannot be opened, or there is no such parent;
+                nothing was stored.
+            ConflictError: the parent has ended, is being cancelled, or counts other money.
+            BudgetExceededError: the parent may have no more children at one time.
         """
         if self._policy is not None:
             contract = contract.model_copy(update={"policy": self._policy})
-        return await self._parts.front_door.start(contract)
+        return await self._parts.front_door.start(contract, parent=parent)
 
     async def resume(self, attempt_id: str) -> Report:
         """Go on with an attempt; where it still waits, only say for what.
@@ -161,6 +170,50 @@ class Harness:
         """Give the call's result in place of the tool, which does not run. As `approve`."""
         said = Said(answer=Answer.RESPOND, reason=text)
         return await self._answer(approval_id, said, by, token)
+
+    async def budgets(self, attempt_id: str) -> list[BookLine]:
+        """Every budget that the attempt draws on: its own, its task's, and those of its parent."""
+        return await self._parts.records.books(attempt_id)
+
+    async def raise_budget(
+        self,
+        attempt_id: str,
+        budget: Budget,
+        limit: int,
+        *,
+        by: str | None = None,
+        token: str | None = None,
+        reason: str = "",
+        shared: bool = False,
+    ) -> BookLine:
+        """Raise a limit; `resume` then goes on where the attempt stopped.
+
+        Args:
+            attempt_id: an attempt that has not ended.
+            budget: which one.
+            limit: the whole new limit, in the budget's own unit.
+            by: who says so; the name is stored as asserted, not as authenticated.
+            token: a token that is good for authority, which proves who says so.
+            reason: for the record.
+            shared: the budget that all attempts of the task share is meant.
+
+        Raises:
+            InputError: no such attempt or budget, a limit that is no larger, or a person who may
+                not raise it.
+            ConflictError: the attempt has ended, or somebody else was faster.
+        """
+        parts = self._parts
+        who = await speaker(parts.tokens, by, token, TokenScope.AUTHORITY)
+        return await raise_budget(
+            parts.events,
+            parts.records,
+            attempt_id,
+            budget,
+            limit,
+            who,
+            reason=reason,
+            shared=shared,
+        )
 
     async def trace(self, attempt_id: str) -> list[Event]:
         """The attempt's events, in order."""

@@ -158,6 +158,8 @@ def _told(packed: EvidencePackage) -> dict[str, object]:
         "the contract": packed.contract,
         "the candidate": packed.candidate,
         "the verification": packed.verification,
+        "what was spent": {name: amount for name, amount in packed.usage.items() if amount},
+        "what is reserved": {},
         **{f"action {x.action.action_id}": x for x in packed.actions},
         **{f"approval {x.request.approval_id}": _timeless(x) for x in packed.approvals},
         **{f"effect {x.effect_id}": x for x in packed.effects},
@@ -180,10 +182,17 @@ def _stored(tables: dict[str, Any]) -> dict[str, object]:
         "the contract": tables["contract"],
         "the candidate": candidate and Candidate.model_validate(candidate),
         "the verification": verdict and VerificationResult.model_validate(verdict),
+        "what was spent": _booked(tables, "spent"),
+        "what is reserved": _booked(tables, "reserved"),
         **{f"action {x.action.action_id}": x for x in actions},
         **{f"approval {x.request.approval_id}": _timeless(x) for x in approvals},
         **{f"effect {x.effect_id}": x for x in effects},
     }
+
+
+def _booked(tables: dict[str, Any], column: str) -> dict[str, int]:
+    """One column of the attempt's own books."""
+    return {name: line[column] for name, line in tables["usage"].items() if line[column]}
 
 
 def _timeless(record: ApprovalRecord) -> ApprovalRecord:

@@ -75,13 +75,18 @@ class FrontDoor:
         for work in self._working:
             work.drain()
 
-    async def start(self, contract: TaskContract) -> Report:
+    async def start(self, contract: TaskContract, *, parent: str | None = None) -> Report:
         """Create a task and its first attempt, and work on it until it ends or must wait.
 
+        `parent`: the attempt that it is a child of, and whose budgets it draws on besides its own.
+
         Raises:
-            InputError: workspace, policy or model cannot be opened; nothing was stored.
+            InputError: workspace, policy or model cannot be opened, or there is no such parent;
+                nothing was stored.
+            ConflictError: the parent has ended, is being cancelled, or counts other money.
+            BudgetExceededError: the parent may have no more children at one time.
         """
-        return await self._started(contract, None, 1)
+        return await self._started(contract, None, 1, parent)
 
     async def retry(self, task_id: str) -> Report:
         """Make a new attempt of a task whose last one has ended.
@@ -105,7 +110,7 @@ class FrontDoor:
                 code="task_done",
             )
         contract = await self.events.contract(last.attempt_id)
-        return await self._started(contract, task_id, last.number + 1)
+        return await self._started(contract, task_id, last.number + 1, task.parent)
 
     async def resume(self, attempt_id: str) -> Report:
         """Go on with an attempt where it can; where it still waits, only say for what.
@@ -196,10 +201,18 @@ class FrontDoor:
         await self.events.append(attempt_id, [UserAnswered(text=text, by=by)], fence=None)
         return await report(self.records, attempt_id)
 
-    async def _started(self, contract: TaskContract, task_id: str | None, number: int) -> Report:
+    async def _started(
+        self, contract: TaskContract, task_id: str | None, number: int, parent: str | None
+    ) -> Report:
         attempt_id = ids.new_attempt_id()
         async with created(
-            self.events, self.opener, contract, attempt_id, task_id=task_id, number=number
+            self.events,
+            self.opener,
+            contract,
+            attempt_id,
+            task_id=task_id,
+            number=number,
+            parent=parent,
         ) as ports:
             return await self._driven(ports, contract, attempt_id, None)
 

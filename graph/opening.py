@@ -51,22 +51,35 @@ async def created(
     *,
     task_id: str | None = None,
     number: int = 1,
+    parent: str | None = None,
 ) -> AsyncGenerator[Ports]:
     """Store a new task with its first attempt, or attempt `number` of a task, and keep it open.
 
+    `parent`: the attempt that it is a child of.
+
     Raises:
         InputError: workspace, policy or model cannot be opened; nothing was stored.
-        ConflictError: the attempt exists already.
+        ConflictError: the attempt exists already, or its parent takes no child.
+        BudgetExceededError: the parent may have no more children at one time.
     """
     workspace = await opener.make_workspace(contract, attempt_id)
     drop = True
     try:
         async with opener.open(contract, attempt_id, workspace) as ports:
             try:
-                await events.start(
-                    opening(contract, attempt_id, workspace, ports, task_id=task_id, number=number)
+                first = opening(
+                    contract,
+                    attempt_id,
+                    workspace,
+                    ports,
+                    task_id=task_id,
+                    number=number,
+                    parent=parent,
                 )
-            except ConflictError:
+                await events.start(first)
+            except ConflictError as error:
+                if error.code != "exists":
+                    raise
                 drop = False  # the folder is that of the attempt that exists
                 raise
             drop = False
@@ -100,6 +113,7 @@ def opening(
     *,
     task_id: str | None = None,
     number: int = 1,
+    parent: str | None = None,
 ) -> list[Payload]:
     """What `EventStore.start` takes: a new task with its first attempt, or attempt `number`."""
     stored = contract.model_dump(mode="json")
@@ -114,6 +128,7 @@ def opening(
             budget=contract.budgets,
             requested_by=contract.requested_by,
             commit_authority=contract.commit_authority,
+            parent=parent,
         )
         events.append(TaskCreated(task=task, contract=stored))
     attempt = Attempt(
@@ -127,6 +142,7 @@ def opening(
         workspace_ref=workspace,
         policy_profile=contract.policy or "shipped",
         policy_version=ports.policy.version,
+        parent=parent,
     )
     events.append(AttemptStarted(attempt=attempt, contract=stored, budgets=contract.budgets))
     return events

@@ -95,8 +95,8 @@ class Rebuilt(Standing):
             self._start(fact, p)
         elif isinstance(p, e.ContextCompiled):
             self.manifests[p.turn] = p.manifest_ref
-        elif isinstance(p, e.BudgetSettled):
-            self.spent.update({str(name): amount for name, amount in p.spent.items()})
+        elif isinstance(p, e.BudgetReserved | e.BudgetSettled):
+            self._book(p)
         elif isinstance(p, _ActionStep):
             self._act(p)
         elif isinstance(p, _ApprovalStep):
@@ -271,6 +271,8 @@ class Rebuilt(Standing):
 
     def _end(self, p: e.AttemptEnded) -> None:
         self.ended = p
+        self.spent.update(self.held)  # what nobody settled was perhaps used
+        self.held.clear()
         self._step_attempt(_ENDED.get(p.status, f"ended:{p.status}"))
         for action in list(self.actions.values()):
             if action.status in _OPEN_ACTION:

@@ -13,7 +13,8 @@ from checkrein.errors import ConflictError, InputError
 from checkrein.graph.lifecycle import FrontDoor
 from checkrein.graph.opening import reopened
 from checkrein.nodes.asking import prove
-from checkrein.nodes.settling import booked, shown
+from checkrein.nodes.metering import booked
+from checkrein.nodes.settling import shown
 from checkrein.ports.leases import Lease
 from checkrein.ports.records import EffectRecord
 

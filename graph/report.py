@@ -25,6 +25,7 @@ class Report(Frozen):
         unsettled: ids of the effects whose fate is not known.
         evidence: digest of the event chain's head, once the attempt has ended.
         workspace: the folder that the attempt works in.
+        unfinished: what was undone when a budget ran out.
         warnings: what a person should know besides.
     """
 
@@ -41,6 +42,7 @@ class Report(Frozen):
     workspace: str
     budgets: dict[Budget, BudgetLine] = Field(default_factory=dict[Budget, BudgetLine])
     turns: int = 0
+    unfinished: list[str] = Field(default_factory=list[str])
     lease_alive: bool = False
     warnings: list[str] = Field(default_factory=list[str])
 
@@ -75,6 +77,7 @@ async def report(records: Records, attempt_id: str, **more: Any) -> Report:
         workspace=attempt.workspace_ref.root,
         budgets=position.budgets,
         turns=0 if position.turn is None else position.turn.turn,
+        unfinished=position.unfinished,
         lease_alive=position.lease_alive,
         **more,
     )

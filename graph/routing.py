@@ -23,6 +23,7 @@ ROUTES: dict[str, dict[str, str]] = {
         "ask": "approval",
         "run": "commit_effect",
         "answered": "compile_context",
+        "suspend": "suspend",
         "blocked": END,
         "environment_error": END,
     },

@@ -24,8 +24,9 @@ class Standing:
         decisions: for each action what was decided about it, oldest first.
         granted: for each action the approvals that were spent on it.
         manifests: for each turn the reference of its context's manifest.
-        spent: what was booked, by budget; wall time is metered by the lease, and not here.
         noticed: the notices that the run goes in circles, oldest first.
+        spent, held: what was booked, and what is reserved, by budget; wall time is metered by the
+            lease, and not here.
         safe_points: how often a safe point was saved.
         faults: changes that no table allows, and names of what there is not.
     """
@@ -47,6 +48,7 @@ class Standing:
     manifests: dict[int, str] = field(default_factory=dict[int, str])
     spent: Counter[str] = field(default_factory=Counter[str])
     noticed: list[e.NoProgressNoticed] = field(default_factory=list[e.NoProgressNoticed])
+    held: Counter[str] = field(default_factory=Counter[str])
     safe_points: int = 0
     faults: list[Fault] = field(default_factory=list[Fault])
     _open_calls: Counter[int] = field(default_factory=Counter[int])
@@ -80,6 +82,17 @@ class Standing:
             return
         status = EffectStatus(self._next(Machine.EFFECT, effect.status, word))
         self.effects[effect_id] = effect.model_copy(update={**changed, "status": status})
+
+    def _book(self, p: e.BudgetReserved | e.BudgetSettled) -> None:
+        if isinstance(p, e.BudgetReserved):
+            self.held.update({str(name): amount for name, amount in p.amounts.items()})
+            return
+        self.spent.update({str(name): amount for name, amount in p.spent.items()})
+        self.held.subtract({str(name): amount for name, amount in p.released.items()})
+        missing = [name for name, amount in self.held.items() if amount < 0]
+        for name in missing:
+            self._fault(f"more {name} are released than were reserved")
+            self.held[name] = 0
 
     def _next(self, machine: Machine, current: str, word: str) -> str:
         try:

@@ -202,6 +202,11 @@ def _ended(p: e.AttemptEnded) -> Told:
 _TELLERS: dict[type[Any], Callable[[Any], Told]] = {
     e.AttemptStarted: _started,
     e.BudgetExhausted: lambda p: ("harness", f"the budget {p.budget} of {p.limit} is used up"),
+    e.BudgetWarning: lambda p: ("harness", f"{p.used} of {p.limit} {p.budget} are used"),
+    e.BudgetRaised: lambda p: (
+        plain(p.by),
+        f"raises the budget {p.budget} from {p.from_limit} to {p.to_limit}",
+    ),
     e.ModelRequested: lambda p: ("harness", f"asks the model, turn {p.turn}"),
     e.ModelResponded: _responded,
     e.RetryScheduled: lambda p: ("harness", f"tries again in {p.delay_s:g} s ({p.error_type})"),

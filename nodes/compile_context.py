@@ -1,7 +1,6 @@
 """compile_context: the top of every turn. Reads the world, changes nothing outside."""
 
 from checkrein.contracts.attempt import AttemptStatus
-from checkrein.contracts.budget import Budget
 from checkrein.contracts.codec import canonical, digest
 from checkrein.contracts.context import (
     CompiledContext,
@@ -10,8 +9,8 @@ from checkrein.contracts.context import (
     Source,
     Trust,
 )
-from checkrein.contracts.event import AttemptEnded, BudgetExhausted, CheckpointSaved
-from checkrein.nodes import messages
+from checkrein.contracts.event import AttemptEnded, CheckpointSaved
+from checkrein.nodes import exhaustion, messages
 from checkrein.nodes.cancel import cancel
 from checkrein.nodes.failing import failed_for_good
 from checkrein.nodes.messages import ShownTurn, shown_turn
@@ -50,19 +49,18 @@ async def compile_context(run: Run) -> Step:
         status, (kind, why) = AttemptStatus.FAILED, failed
         await run.record(AttemptEnded(status=status, detail=why, error_type=kind))
         return Step("failed")
-    short = _exhausted(position)
+    short = exhaustion.short(position)
     if short is not None:
-        await run.record(short)
+        await exhaustion.exhausted(run, *short)
         return Step("suspend")
     try:
         noticed = await look(run, position, _next(position), [past.facts for past in history])
     except WorkStopped:
         return await compile_context(run)  # it hears now what it is to stop for
-    if noticed:
-        position = await run.position()
-        if waiting_for(position) is not None:
-            return Step("suspend")
-    run.compiled = await compiled(run, position)
+    if noticed and waiting_for(await run.position()) is not None:
+        return Step("suspend")
+    await exhaustion.warned(run, await run.position())
+    run.compiled = await compiled(run, await run.position())
     return Step("ready", run.compiled.turn)
 
 
@@ -164,12 +162,3 @@ async def _history(run: Run, number: int) -> list[ShownTurn]:
         records = await run.lease.records.history(run.attempt_id, before=number, limit=missing)
         run.history = [*run.history, *map(shown_turn, records)][-HISTORY_TURNS:]
     return run.history
-
-
-def _exhausted(position: Position) -> BudgetExhausted | None:
-    for budget in (Budget.STEPS, Budget.WALL_TIME_S, Budget.MODEL_TOKENS):
-        line = position.budgets[budget]
-        free = line.left + (line.reserved if budget is not Budget.WALL_TIME_S else 0)
-        if free < 1:
-            return BudgetExhausted(budget=budget, limit=line.limit, left=line.left, needed=1)
-    return None

@@ -13,13 +13,14 @@ from checkrein.contracts.check import Check, UnchangedCheck
 from checkrein.contracts.codec import digest_of, visible
 from checkrein.contracts.event import (
     AttemptEnded,
+    BudgetReserved,
     BudgetSettled,
     CandidateSealed,
     VerificationFinished,
     VerificationStarted,
 )
 from checkrein.contracts.verification import CheckResult, CheckStatus, VerificationResult
-from checkrein.errors import EnvironmentFault
+from checkrein.errors import BudgetExceededError, EnvironmentFault
 from checkrein.nodes.compensation import not_shown
 from checkrein.nodes.proposals import read_reply
 from checkrein.nodes.run import Run, Step
@@ -67,10 +68,10 @@ async def completion_gate(run: Run) -> Step:
     except WorkStopped:
         return Step("stopped", turn.turn)
     await run.reach("before_verification")
-    return await _verdict(run, position, turn.turn, _result(run, sealed, checks))
+    return await _verdict(run, turn.turn, _result(run, sealed, checks))
 
 
-async def _verdict(run: Run, position: Position, turn: int, result: VerificationResult) -> Step:
+async def _verdict(run: Run, turn: int, result: VerificationResult) -> Step:
     if result.accepted:
         await run.record(
             VerificationFinished(turn=turn, result=result, repair=False),
@@ -78,11 +79,7 @@ async def _verdict(run: Run, position: Position, turn: int, result: Verification
         )
         await run.reach("after_verification")
         return Step("verified", turn)
-    if result.repairable and position.budgets[Budget.REPAIRS].left > 0:
-        await run.record(
-            BudgetSettled(turn=turn, released={}, spent={Budget.REPAIRS: 1}),
-            VerificationFinished(turn=turn, result=result, repair=True),
-        )
+    if result.repairable and await _repaired(run, turn, result):
         await run.reach("after_verification")
         return Step("repair", turn)
     await run.record(
@@ -95,6 +92,20 @@ async def _verdict(run: Run, position: Position, turn: int, result: Verification
     )
     await run.reach("after_verification")
     return Step("not_verified", turn)
+
+
+async def _repaired(run: Run, turn: int, result: VerificationResult) -> bool:
+    """Give the model another round, where one fits into the budget."""
+    one = {Budget.REPAIRS: 1}
+    try:
+        await run.record(
+            BudgetReserved(turn=turn, amounts=one),
+            VerificationFinished(turn=turn, result=result, repair=True),
+            BudgetSettled(turn=turn, released=one, spent=one),
+        )
+    except BudgetExceededError:
+        return False
+    return True
 
 
 async def _judged(run: Run, sealed: str) -> list[CheckResult]:

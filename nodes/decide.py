@@ -9,13 +9,11 @@ from checkrein.contracts.codec import canonical, digest
 from checkrein.contracts.context import CompiledContext
 from checkrein.contracts.event import (
     AttemptEnded,
-    BudgetExhausted,
     BudgetReserved,
     BudgetSettled,
     ContextCompiled,
     ModelRequested,
     ModelResponded,
-    Payload,
     QuestionAsked,
     RetryScheduled,
     TurnStopped,
@@ -27,9 +25,10 @@ from checkrein.contracts.proposal import (
     Proposal,
     QuestionProposal,
     ToolProposal,
+    Usage,
 )
-from checkrein.errors import BudgetExceededError, ModelError
-from checkrein.nodes import observations
+from checkrein.errors import BudgetExceededError, LeaseLostError, ModelError, StoreError
+from checkrein.nodes import exhaustion, metering, observations
 from checkrein.nodes.compile_context import compiled
 from checkrein.nodes.offering import deciding
 from checkrein.nodes.run import Reply, Run, Step
@@ -63,7 +62,8 @@ async def decide(run: Run) -> Step:
     try:
         answer = await _asked(run, position, context)
     except BudgetExceededError as error:
-        return await _out_of_budget(run, position, error)
+        await exhaustion.refused(run, error, _worst_case(run, position, context))
+        return Step("suspend")
     except ModelError as error:
         return await _ended(run, str(error), error.code)
     except WorkStopped:
@@ -76,17 +76,10 @@ async def _asked(run: Run, position: Position, context: CompiledContext) -> Mode
     """Call the model, trying passing faults again, and store the reply unread."""
     number = context.turn
     model = deciding(run, position)
-    reserved = {
-        Budget.STEPS: 1,
-        Budget.MODEL_TOKENS: context.manifest.total_tokens + model.max_output_tokens,
-    }
-    before: list[Payload] = []
-    held = {b: position.budgets[b].reserved for b in (Budget.STEPS, Budget.MODEL_TOKENS)}
-    if held[Budget.MODEL_TOKENS]:
-        before.append(_lost(number, held))
+    reserved = _worst_case(run, position, context)
     manifest = canonical(context.manifest.model_dump(mode="json"))
     await run.record(
-        *before,
+        *metering.lost(number, position.held),
         ContextCompiled(
             turn=number,
             manifest_ref=digest(manifest),
@@ -100,9 +93,13 @@ async def _asked(run: Run, position: Position, context: CompiledContext) -> Mode
         look=False,
     )
     try:
+        await run.reach("before_model")
         reply = await _tried(run, model, context, reserved)
-    except WorkStopped:
-        await run.record(_lost(number, reserved))
+        await run.reach("after_model")
+    except (StoreError, LeaseLostError, ModelError):
+        raise  # it is settled already, or nothing can be recorded: whoever goes on settles it
+    except Exception:
+        await run.record(*metering.lost(number, reserved))
         raise
     await run.record(
         ModelResponded(
@@ -115,7 +112,7 @@ async def _asked(run: Run, position: Position, context: CompiledContext) -> Mode
         BudgetSettled(
             turn=number,
             released=reserved,
-            spent={Budget.STEPS: 1, Budget.MODEL_TOKENS: reply.usage.total},
+            spent=metering.of_model(run.contract, position, reply.usage),
         ),
         blobs=(reply.raw,),
     )
@@ -123,10 +120,10 @@ async def _asked(run: Run, position: Position, context: CompiledContext) -> Mode
     return reply
 
 
-def _lost(turn: int, held: dict[Budget, int]) -> BudgetSettled:
-    """Settle a call whose answer was never stored: it may have been paid, so at the worst case."""
-    spent = {Budget.MODEL_TOKENS: held[Budget.MODEL_TOKENS]}
-    return BudgetSettled(turn=turn, released=held, spent=spent)
+def _worst_case(run: Run, position: Position, context: CompiledContext) -> dict[Budget, int]:
+    longest = deciding(run, position).max_output_tokens
+    most = Usage(input_tokens=context.manifest.total_tokens, output_tokens=longest)
+    return metering.of_model(run.contract, position, most)
 
 
 async def _tried(
@@ -183,15 +180,6 @@ async def _calls(run: Run, turn: int, proposals: list[Proposal]) -> Step:
         return Step("proposed", turn)
     await run.record(*observations.of_unusable(run.attempt_id, turn, proposals))
     return Step("unusable", turn)
-
-
-async def _out_of_budget(run: Run, position: Position, error: BudgetExceededError) -> Step:
-    name = Budget(str(error.context["detail"]))
-    line = position.budgets[name]
-    await run.record(
-        BudgetExhausted(budget=name, limit=line.limit, left=line.left, needed=line.left + 1)
-    )
-    return Step("suspend")
 
 
 async def _ended(run: Run, why: str, error_type: str) -> Step:

@@ -3,18 +3,12 @@
 from typing import NamedTuple
 
 from checkrein.contracts.action import Guarantee
-from checkrein.contracts.budget import Budget
 from checkrein.contracts.effect import Effect, EffectStatus, Outcome
-from checkrein.contracts.event import (
-    BudgetReserved,
-    BudgetSettled,
-    EffectExecuting,
-    IntentBound,
-    Payload,
-)
+from checkrein.contracts.event import EffectExecuting, IntentBound, Payload
 from checkrein.errors import StoreError
 from checkrein.nodes.calling import Failed, called
 from checkrein.nodes.limits import for_capability, time_limit_s
+from checkrein.nodes.metering import CallCost
 from checkrein.nodes.run import Run
 from checkrein.nodes.sending import Sent, of_error, send
 from checkrein.nodes.settling import receipt, shown, unknown_then_asked, verified
@@ -30,7 +24,9 @@ class Ready(NamedTuple):
     prepared: Prepared
     description: Description
     effect: Effect | None
+    cost: CallCost
     calls: int  # tool calls that are reserved already, by a send that nobody settled
+    lost: list[Payload]  # what books the calls of others that nobody settled
 
     @property
     def resent(self) -> bool:
@@ -41,12 +37,11 @@ class Ready(NamedTuple):
 def marked(run: Run, state: ActionState, ready: Ready, permit: Permit) -> list[Payload]:
     """Bind the intent where it is new, and mark it EXECUTING under this owner's fence."""
     action = state.action
-    events: list[Payload] = []
+    events: list[Payload] = [*ready.lost]
     if ready.calls == 0:
-        events.append(BudgetReserved(turn=action.turn, amounts={Budget.TOOL_CALLS: 1}))
+        events.append(ready.cost.first(action.turn))
     elif ready.calls > 1:  # a former owner's repeats; one is kept for this send
-        calls = {Budget.TOOL_CALLS: ready.calls - 1}
-        events.append(BudgetSettled(turn=action.turn, released=calls, spent=calls))
+        events.append(ready.cost.repeats(action.turn, ready.calls - 1))
     if ready.effect is None:
         events.append(
             IntentBound(
@@ -75,7 +70,7 @@ async def executed(run: Run, state: ActionState, ready: Ready, permit: Permit) -
     if ready.capability.spec.guarantee is Guarantee.SAME_TRANSACTION:
         return await _applied(run, state, ready, permit)
     doubt = _doubt() if ready.resent else None
-    sent = await send(run, state, ready.capability, ready.prepared, permit, doubt)
+    sent = await send(run, state, ready.capability, ready.prepared, permit, ready.cost, doubt)
     sent = sent._replace(outcome=shown(sent.outcome, permit.constraints))
     await run.reach("before_receipt")
     if sent.outcome.status is EffectStatus.UNKNOWN_EFFECT:
@@ -91,6 +86,7 @@ async def _received(run: Run, state: ActionState, ready: Ready, permit: Permit, 
             permit.effect_id,
             sent,
             ready.capability.spec.trust,
+            ready.cost,
             closes=_closes(ready, sent.outcome),
         )
     )
@@ -132,7 +128,14 @@ async def _applied(run: Run, state: ActionState, ready: Ready, permit: Permit) -
             await run.reach("before_receipt")
             closes = _closes(ready, sent.outcome)
             await run.record(
-                *receipt(state, permit.effect_id, sent, ready.capability.spec.trust, closes=closes)
+                *receipt(
+                    state,
+                    permit.effect_id,
+                    sent,
+                    ready.capability.spec.trust,
+                    ready.cost,
+                    closes=closes,
+                )
             )
     except _NothingStands as nothing:
         refused = nothing.outcome.model_copy(update={"status": EffectStatus.REFUSED})

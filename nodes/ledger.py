@@ -20,7 +20,7 @@ from checkrein.errors import (
     CheckreinError,
     ConflictError,
 )
-from checkrein.nodes import observations
+from checkrein.nodes import metering, observations
 from checkrein.nodes.asking import ask
 from checkrein.nodes.authorize import Ruling
 from checkrein.nodes.calling import Failed, called
@@ -35,7 +35,7 @@ from checkrein.nodes.settling import (
     unknown,
     verified,
 )
-from checkrein.ports.capability import Capability, Permit
+from checkrein.ports.capability import Capability, Description, Permit, Prepared
 from checkrein.ports.records import ActionState, Position
 
 RETENTION_MARGIN = 0.9
@@ -63,8 +63,7 @@ async def perform_write(run: Run, position: Position, state: ActionState) -> str
         await run.record(observations.failed(state.action, error, capability.spec.trust))
         return "done"
     prepared, description = found
-    reserved = position.budgets[Budget.TOOL_CALLS].reserved
-    ready = Ready(capability, prepared, description, effect, reserved)
+    ready = _ready(position, state, capability, prepared, description)
     if effect is not None and sent_before:
         if prepared.from_version != effect.from_version:
             return await _moved_on(run, position, state, ready, effect)
@@ -178,14 +177,31 @@ async def _authorised(run: Run, position: Position, state: ActionState, ready: R
     try:
         events_of_send = marked(run, state, ready, permit)
         await run.record(*events, *events_of_send, blobs=(ruling.input_text,), look=False)
-    except BudgetExceededError:
-        return await out_of_calls(run, position)
+    except BudgetExceededError as error:
+        return await out_of_calls(run, error, ready.cost)
     except ConflictError as error:
         if error.code in {"cancelled", "key_bound", "approval_does_not_bind", "revoked"}:
             return "changed"  # somebody was faster; the next look finds what they did
         raise
     await run.reach("after_executing")
     return await executed(run, state, ready, permit)
+
+
+def _ready(
+    position: Position,
+    state: ActionState,
+    capability: Capability,
+    prepared: Prepared,
+    description: Description,
+) -> Ready:
+    """A write with what it draws on; what another call still holds is booked before it."""
+    cost = metering.of_call(position, capability.spec)
+    ready = Ready(capability, prepared, description, state.effect, cost, 0, [])
+    if not ready.resent:
+        return ready._replace(lost=metering.booked(position, state.action.turn))
+    if not position.held.get(Budget.HIGH_RISK_ACTIONS):
+        cost = cost._replace(once={})  # it was booked with the send before
+    return ready._replace(cost=cost, calls=position.held.get(Budget.TOOL_CALLS, 0))
 
 
 async def _held_back(

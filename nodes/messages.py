@@ -62,8 +62,15 @@ def opening(contract: TaskContract, position: Position, turn: int) -> list[Messa
     for check in contract.success:
         if isinstance(check, CommandCheck):
             lines.append(f"Accepted when this exits 0: {' '.join(check.command.argv)}")
-    left = ", ".join(f"{name} {line.limit - line.spent}" for name, line in position.budgets.items())
+    left = ", ".join(
+        f"{name} {max(0, line.limit - line.spent)}" for name, line in position.budgets.items()
+    )
     lines.append(f"This is turn {turn}. Budget left: {left}")
+    lines += [
+        f"Near its limit: {near.budget} {near.used} of {near.limit} used. "
+        "Finish what can be handed in; begin nothing new."
+        for near in position.near
+    ]
     return [Message(role="system", text=RULES), Message(role="user", text="\n".join(lines))]
 
 

@@ -5,15 +5,11 @@ from typing import Any
 
 from checkrein.contracts.action import Action
 from checkrein.contracts.approval import ApprovalStatus
-from checkrein.contracts.budget import Budget
 from checkrein.contracts.codec import digest
 from checkrein.contracts.decision import Verdict
 from checkrein.contracts.event import (
     ApprovalGranted,
     ApprovalStale,
-    BudgetExhausted,
-    BudgetReserved,
-    BudgetSettled,
     Payload,
     PermissionUsed,
     PlanAccepted,
@@ -22,13 +18,14 @@ from checkrein.contracts.event import (
 )
 from checkrein.contracts.observation import ObservationStatus
 from checkrein.errors import BudgetExceededError, CapabilityError, CheckreinError
-from checkrein.nodes import observations
+from checkrein.nodes import exhaustion, metering, observations
 from checkrein.nodes.authorize import Ruling, authorize
 from checkrein.nodes.calling import Failed, called
 from checkrein.nodes.consent import lacking
 from checkrein.nodes.limits import REDACT, for_capability, redacted, time_limit_s
 from checkrein.nodes.offering import alternatives
 from checkrein.nodes.run import Run
+from checkrein.nodes.stopping import WorkStopped
 from checkrein.ports.capability import (
     PLAN,
     RESULT,
@@ -120,7 +117,11 @@ def _another_contract(spec: CapabilitySpec) -> CapabilityError:
 
 
 async def _read(
-    run: Run, action: Action, capability: Capability, constraints: dict[str, Any]
+    run: Run,
+    action: Action,
+    capability: Capability,
+    constraints: dict[str, Any],
+    cost: metering.CallCost,
 ) -> ReadResult:
     """Read, again after passing faults: a read that ran out of time has changed nothing.
 
@@ -147,33 +148,24 @@ async def _read(
         late = asyncio.get_running_loop().time() + delay_s > began + policy.window_s
         if not failure.retryable or n == policy.tries or late:
             raise failure
-        if not await _scheduled(run, action, n + 1, delay_s, failure):
+        retry = RetryScheduled(
+            turn=action.turn,
+            what=action.action_id,
+            try_number=n + 1,
+            delay_s=round(delay_s, 3),
+            error_type=failure.code,
+        )
+        if not await _fits(run, retry, cost):
             raise failure
         await run.interruptible(asyncio.sleep(delay_s))
     raise AssertionError("a policy has at least one try")
 
 
-async def _scheduled(
-    run: Run, action: Action, n: int, delay_s: float, failure: CapabilityError
-) -> bool:
-    """Record that try `n` follows, and book the one before it; False where no call is left."""
-    one = {Budget.TOOL_CALLS: 1}
-    retry = RetryScheduled(
-        turn=action.turn,
-        what=action.action_id,
-        try_number=n,
-        delay_s=round(delay_s, 3),
-        error_type=failure.code,
-    )
-    # One is kept for the try that follows, which is booked with its result.
-    two = {Budget.TOOL_CALLS: 2}
+async def _fits(run: Run, retry: RetryScheduled, cost: metering.CallCost) -> bool:
+    """Record that another try follows, and book the one before it; False where none is left."""
+    turn = retry.turn
     try:
-        await run.record(
-            BudgetReserved(turn=action.turn, amounts=two),
-            BudgetSettled(turn=action.turn, released=two, spent=one),
-            retry,
-            look=False,
-        )
+        await run.record(cost.again(turn), cost.repeats(turn, 1), retry, look=False)
     except BudgetExceededError:
         return False
     return True
@@ -188,10 +180,9 @@ def _accepted(capability: Capability, action: Action, version: str) -> list[Payl
     return []
 
 
-async def out_of_calls(run: Run, position: Position) -> str:
-    """Record that one more tool call does not fit, and suspend."""
-    line = position.budgets[Budget.TOOL_CALLS]
-    await run.record(BudgetExhausted(budget=Budget.TOOL_CALLS, limit=line.limit, left=0, needed=1))
+async def out_of_calls(run: Run, error: BudgetExceededError, cost: metering.CallCost) -> str:
+    """Record that one more call does not fit, and suspend."""
+    await exhaustion.refused(run, error, cost.each | cost.once)
     return "suspend"
 
 
@@ -210,8 +201,19 @@ async def perform_read(run: Run, position: Position, state: ActionState) -> str:
     if events is None:
         return "changed"
     blobs = [ruling.input_text]
+    cost = metering.of_call(position, capability.spec)
     try:
-        found = await _read(run, action, capability, ruling.decision.constraints)
+        # A read that a former owner had begun was perhaps made: it is booked.
+        lost = metering.booked(position, action.turn)
+        await run.record(*lost, cost.first(action.turn), look=False)
+    except BudgetExceededError as error:
+        return await out_of_calls(run, error, cost)
+    await run.reach("before_read")
+    try:
+        found = await _read(run, action, capability, ruling.decision.constraints, cost)
+    except WorkStopped:
+        await run.record(cost.settled(action.turn, 1))
+        raise
     except CapabilityError as error:
         result = observations.failed(action, error, capability.spec.trust)
     else:
@@ -230,13 +232,6 @@ async def perform_read(run: Run, position: Position, state: ActionState) -> str:
             original_ref=None if original is None else digest(original),
             private=True if capability.spec.private else None,
         )
-    one = {Budget.TOOL_CALLS: 1}
-    used = (
-        BudgetReserved(turn=action.turn, amounts=one),
-        BudgetSettled(turn=action.turn, released=one, spent=one),
-    )
-    try:
-        await run.record(*events, *used, result, blobs=tuple(blobs))
-    except BudgetExceededError:
-        return await out_of_calls(run, position)
+    await run.reach("after_read")
+    await run.record(*events, cost.settled(action.turn, 1), result, blobs=tuple(blobs))
     return "done"

@@ -5,8 +5,8 @@ from checkrein.contracts.codec import visible
 from checkrein.contracts.context import Trust
 from checkrein.contracts.event import AttemptEnded, Payload
 from checkrein.contracts.proposal import ToolProposal
-from checkrein.errors import CapabilityError, EnvironmentFault
-from checkrein.nodes import observations
+from checkrein.errors import BudgetExceededError, CapabilityError, EnvironmentFault
+from checkrein.nodes import exhaustion, observations
 from checkrein.nodes.answered import taken_up
 from checkrein.nodes.judging import Judged, Origin, judge
 from checkrein.nodes.proposals import read_reply
@@ -35,6 +35,9 @@ async def policy(run: Run) -> Step:
             await _second_look(run, position)
     except EnvironmentFault as error:
         return await run.broken(error)
+    except BudgetExceededError as error:  # no more requests may be outstanding
+        await exhaustion.refused(run, error, {})
+        return Step("suspend", turn.turn)
     await run.reach("after_decisions")
     return await _routed(run, turn)
 

@@ -4,7 +4,6 @@ import asyncio
 from typing import NamedTuple
 
 from checkrein.contracts.action import Guarantee
-from checkrein.contracts.budget import Budget
 from checkrein.contracts.effect import EffectStatus, Outcome
 from checkrein.contracts.event import BudgetReserved, EffectRetried
 from checkrein.errors import (
@@ -15,6 +14,7 @@ from checkrein.errors import (
 )
 from checkrein.nodes.calling import Failed, called
 from checkrein.nodes.limits import for_capability, time_limit_s
+from checkrein.nodes.metering import CallCost
 from checkrein.nodes.run import Run
 from checkrein.nodes.stopping import WorkStopped
 from checkrein.ports.capability import Capability, Permit, Prepared
@@ -44,6 +44,7 @@ async def send(
     capability: Capability,
     prepared: Prepared,
     permit: Permit,
+    cost: CallCost,
     doubt: Outcome | None = None,
 ) -> Sent:
     """Send, and repeat by the declared policy; each repeat is durable before it leaves.
@@ -73,17 +74,18 @@ async def send(
         if run.stop.draining:
             raise WorkStopped  # it stays EXECUTING; whoever recovers asks its target
         await run.interruptible(asyncio.sleep(pause))
-        if not await _scheduled(run, state, permit, tried.outcome, n + 1, pause):
+        retried = _retried(state, permit, tried.outcome, n + 1, pause)
+        if not await _scheduled(run, cost.again(state.action.turn), retried):
             return Sent(tried.outcome, n)
         await run.reach("before_resend")
     raise AssertionError("a policy has at least one try")
 
 
-async def _scheduled(
-    run: Run, state: ActionState, permit: Permit, last: Outcome, n: int, pause: float
-) -> bool:
-    """Record that try `n` begins; False where it may not: no budget is left, or it is cancelled."""
-    retried = EffectRetried(
+def _retried(
+    state: ActionState, permit: Permit, last: Outcome, n: int, pause: float
+) -> EffectRetried:
+    """Try `n`, after a pause in seconds; `last` is how the one before ended."""
+    return EffectRetried(
         effect_id=permit.effect_id,
         action_id=state.action.action_id,
         fence=permit.fence,
@@ -92,7 +94,10 @@ async def _scheduled(
         error_type=last.error_type or str(last.status).lower(),
         message=last.message[:500],
     )
-    one_more = BudgetReserved(turn=state.action.turn, amounts={Budget.TOOL_CALLS: 1})
+
+
+async def _scheduled(run: Run, one_more: BudgetReserved, retried: EffectRetried) -> bool:
+    """Record that a try begins; False where it may not: no budget is left, or it is cancelled."""
     try:
         await run.record(one_more, retried, look=False)
     except BudgetExceededError:

@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from checkrein.contracts.action import Lookup
-from checkrein.contracts.budget import Budget
 from checkrein.contracts.context import Trust
 from checkrein.contracts.effect import Effect, EffectStatus, Outcome, OutcomeSource
 from checkrein.contracts.event import (
-    BudgetSettled,
     EffectCommitted,
     EffectPending,
     EffectReconciled,
@@ -20,6 +18,7 @@ from checkrein.contracts.event import (
 from checkrein.nodes import observations
 from checkrein.nodes.asking import ask, read_back
 from checkrein.nodes.limits import redacted
+from checkrein.nodes.metering import CallCost, booked
 from checkrein.nodes.receipts import not_verified, observed, repeated
 from checkrein.nodes.run import Run
 from checkrein.nodes.sending import Sent
@@ -48,15 +47,14 @@ def shown(outcome: Outcome, constraints: Mapping[str, Any] | None = None) -> Out
 
 
 def receipt(
-    state: ActionState, effect_id: str, sent: Sent, trust: Trust, *, closes: bool
+    state: ActionState, effect_id: str, sent: Sent, trust: Trust, cost: CallCost, *, closes: bool
 ) -> list[Payload]:
     """The receipt of a definite answer, with the calls that it took; `closes` adds the result."""
     outcome = sent.outcome
     about = {"effect_id": effect_id, "action_id": state.action.action_id, "outcome": outcome}
     committed = outcome.status is EffectStatus.COMMITTED
     told: Payload = (EffectCommitted if committed else EffectRefused).model_validate(about)
-    calls = {Budget.TOOL_CALLS: sent.tries}
-    settled = BudgetSettled(turn=state.action.turn, released=calls, spent=calls)
+    settled = cost.settled(state.action.turn, sent.tries)
     return (
         [told, settled, observed(state, effect_id, outcome, trust)] if closes else [told, settled]
     )
@@ -150,12 +148,3 @@ async def pending(
 def settled_calls(position: Position, state: ActionState) -> list[Payload]:
     """Book an action's calls that were reserved and not settled."""
     return booked(position, state.action.turn)
-
-
-def booked(position: Position, turn: int) -> list[Payload]:
-    """Book calls that were reserved and not settled, at their worst case: they were made."""
-    reserved = position.budgets[Budget.TOOL_CALLS].reserved
-    if not reserved:
-        return []
-    calls = {Budget.TOOL_CALLS: reserved}
-    return [BudgetSettled(turn=turn, released=calls, spent=calls)]

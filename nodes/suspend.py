@@ -8,7 +8,8 @@ from checkrein.nodes.waiting import waiting_for
 
 async def suspend(run: Run) -> Step:
     """Pause while the database says that there is something to wait for."""
-    waiting = waiting_for(await run.position())
+    position = await run.position()
+    waiting = waiting_for(position)
     if waiting is not None:
         interrupt(
             {
@@ -17,6 +18,7 @@ async def suspend(run: Run) -> Step:
                 "status": str(waiting.status),
                 "why": waiting.reason,
                 "answers": list(waiting.answers),
+                "unfinished": position.unfinished,
             }
         )
     return Step("resumed")

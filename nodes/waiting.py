@@ -5,6 +5,7 @@ from typing import NamedTuple
 from checkrein.contracts.action import ActionStatus
 from checkrein.contracts.approval import ApprovalStatus
 from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.budget import Budget
 from checkrein.contracts.effect import EffectStatus
 from checkrein.contracts.progress import Rung
 from checkrein.ports.records import ActionState, Position
@@ -62,6 +63,22 @@ def _unsettled(position: Position) -> Waiting | None:
     return None
 
 
+def _used_up(position: Position, budget: Budget) -> str:
+    """Which budget is used up, what is unfinished, and how to go on, in one line."""
+    line = position.budgets[budget]
+    held = f", {line.reserved} reserved" if line.reserved else ""
+    whose, shared, owner = "", "", position.attempt.attempt_id
+    if line.pool == position.attempt.task_id:
+        whose, shared = f" of task {line.pool}", " --task"
+    elif line.pool is not None:
+        whose, owner = f" of its parent {line.pool}", line.pool
+    undone = f"; unfinished: {', '.join(position.unfinished[:3])}" if position.unfinished else ""
+    return (
+        f"the budget {budget}{whose} of {line.limit} is used up ({line.spent} spent{held})"
+        f"{undone}; `checkrein budget raise {owner} {budget} LIMIT{shared}` raises it"
+    )
+
+
 def waiting_for(position: Position) -> Waiting | None:
     """Return what the attempt waits for, or None where it can go on."""
     open_requests = undecided(position)
@@ -91,12 +108,7 @@ def waiting_for(position: Position) -> Waiting | None:
     if notice is not None and notice.rung is Rung.PERSON and not notice.answered:
         return Waiting(AttemptStatus.WAITING_FOR_USER, notice.advice, ("answer",))
     if position.exhausted is not None:
-        line = position.budgets[position.exhausted]
-        return Waiting(
-            AttemptStatus.BUDGET_EXHAUSTED,
-            f"the budget {position.exhausted} of {line.limit} is used up ({line.spent} spent)",
-            (),
-        )
+        return Waiting(AttemptStatus.BUDGET_EXHAUSTED, _used_up(position, position.exhausted), ())
     if position.pause_requested:
         return Waiting(AttemptStatus.PAUSED, "a person paused it", ("resume",))
     return None

@@ -12,7 +12,9 @@ CREATE TABLE tasks (
     requested_by text NOT NULL,
     commit_authority text,
     status text NOT NULL,
-    created_at timestamptz NOT NULL
+    created_at timestamptz NOT NULL,
+    -- The attempt that it is a child task of.
+    parent text
 );
 
 CREATE TABLE attempts (
@@ -41,6 +43,7 @@ CREATE TABLE attempts (
     pause_requested boolean NOT NULL DEFAULT false,
     cancel_reason text,
     exhausted text,
+    unfinished json NOT NULL DEFAULT '[]',
     lease_owner text,
     lease_fence bigint NOT NULL DEFAULT 0,
     lease_until timestamptz,
@@ -262,14 +265,45 @@ CREATE TABLE authority (
 );
 CREATE INDEX authority_newest ON authority (tenant, kind, value, n DESC);
 
+-- Whose limits: one attempt's own, or those that all attempts of a task share. Their row is the lock
+-- of whoever books.
+CREATE TABLE pools (
+    tenant text NOT NULL,
+    pool text PRIMARY KEY,
+    kind text NOT NULL CHECK (kind IN ('attempt', 'task')),
+    currency text
+);
+
 -- wall_time_s is metered by the lease (attempts.held), the others by events.
 CREATE TABLE budgets (
     tenant text NOT NULL,
-    attempt_id text NOT NULL REFERENCES attempts,
+    pool text NOT NULL REFERENCES pools,
     budget text NOT NULL,
     lim bigint NOT NULL CHECK (lim >= 0),
     spent bigint NOT NULL DEFAULT 0 CHECK (spent >= 0),
     reserved bigint NOT NULL DEFAULT 0 CHECK (reserved >= 0),
+    -- That little is left was said since the limit was last raised.
+    warned boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (pool, budget)
+);
+
+-- The pools that an attempt draws on: its own, its task's, and, inherited, those of its parent.
+CREATE TABLE draws (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL REFERENCES attempts,
+    pool text NOT NULL REFERENCES pools,
+    inherited boolean NOT NULL,
+    PRIMARY KEY (attempt_id, pool)
+);
+CREATE INDEX draws_of_pool ON draws (pool);
+
+-- What each attempt itself has spent and holds reserved, by its own events.
+CREATE TABLE usage (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL REFERENCES attempts,
+    budget text NOT NULL,
+    spent bigint NOT NULL CHECK (spent >= 0),
+    reserved bigint NOT NULL CHECK (reserved >= 0),
     PRIMARY KEY (attempt_id, budget)
 );
 
@@ -288,4 +322,5 @@ ALTER TABLE actions ALTER body SET STORAGE EXTERNAL,
     SET (toast_tuple_target = 128, fillfactor = 70);
 ALTER TABLE turns SET (fillfactor = 70);
 ALTER TABLE budgets SET (fillfactor = 50);
+ALTER TABLE usage SET (fillfactor = 50);
 ALTER TABLE effects SET (fillfactor = 70);

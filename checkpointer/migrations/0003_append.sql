@@ -13,6 +13,11 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = code, MESSAGE = message, DETAIL = detail;
 END $$;
 
+CREATE FUNCTION has_ended(status text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT status IN ('CANDIDATE_VERIFIED', 'FAILED_VERIFICATION', 'POLICY_BLOCKED',
+        'ENVIRONMENT_ERROR', 'MODEL_ERROR', 'FAILED', 'CANCELLED')
+$$;
+
 CREATE FUNCTION next_status(of_machine text, from_status text, by_event text) RETURNS text
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -161,28 +166,6 @@ BEGIN
         PERFORM checkrein.refuse('CR002', format('turn %s cannot take %s now', n, kind));
     END IF;
     RETURN cause;
-END $$;
-
-CREATE FUNCTION on_budget(a attempts, kind text, p json) RETURNS void
-LANGUAGE plpgsql AS $$
-DECLARE
-    amounts jsonb := coalesce(p -> 'amounts', '{}');
-    released jsonb := coalesce(p -> 'released', '{}');
-    used jsonb := coalesce(p -> 'spent', '{}');
-    name text;
-    r bigint;
-    s bigint;
-BEGIN
-    FOR name IN SELECT jsonb_object_keys(amounts || released || used) AS key ORDER BY key LOOP
-        r := coalesce((amounts ->> name)::bigint, 0) - coalesce((released ->> name)::bigint, 0);
-        s := coalesce((used ->> name)::bigint, 0);
-        UPDATE checkrein.budgets SET reserved = reserved + r, spent = spent + s
-        WHERE attempt_id = a.attempt_id AND budget = name
-          AND (r <= 0 OR spent + reserved + r <= lim);
-        IF NOT FOUND THEN
-            PERFORM checkrein.refuse('CR005', format('%s more %s do not fit', r, name), name);
-        END IF;
-    END LOOP;
 END $$;
 
 CREATE FUNCTION on_action(a attempts, p json, at_seq bigint) RETURNS bigint
@@ -396,6 +379,7 @@ BEGIN
     UPDATE checkrein.approvals SET status = checkrein.next_status('approval', status, 'revoked')
     WHERE attempt_id = a.attempt_id AND status IN ('PREPARED', 'PENDING', 'GRANTED');
     UPDATE checkrein.attempts SET detail = p ->> 'detail' WHERE attempt_id = a.attempt_id;
+    PERFORM checkrein.settle_rest(a);
     PERFORM checkrein.save_checkpoint(a, at_seq);
 END $$;
 
@@ -411,7 +395,7 @@ BEGIN
     WHEN 'run_resumed' THEN
         PERFORM checkrein.step_attempt(a.attempt_id, 'resumed');
         -- A pause that was asked for before a crash still holds for whoever recovers.
-        UPDATE checkrein.attempts SET exhausted = NULL, detail = '',
+        UPDATE checkrein.attempts SET exhausted = NULL, unfinished = '[]', detail = '',
             pause_requested = pause_requested AND p ->> 'how' <> 'resume'
         WHERE attempt_id = a.attempt_id;
     WHEN 'cancel_requested' THEN
@@ -421,7 +405,8 @@ BEGIN
     WHEN 'pause_requested' THEN
         UPDATE checkrein.attempts SET pause_requested = true WHERE attempt_id = a.attempt_id;
     WHEN 'budget_exhausted' THEN
-        UPDATE checkrein.attempts SET exhausted = p ->> 'budget' WHERE attempt_id = a.attempt_id;
+        UPDATE checkrein.attempts SET exhausted = p ->> 'budget', unfinished = coalesce(p -> 'unfinished', '[]')
+        WHERE attempt_id = a.attempt_id;
     WHEN 'no_progress_noticed' THEN
         PERFORM checkrein.on_notice(a, p);
     WHEN 'attempt_ended' THEN
@@ -434,18 +419,28 @@ END $$;
 -- Apply one event to the tables; returns the seq of the event that it follows from.
 CREATE FUNCTION project(a attempts, kind text, p json, at_seq bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
+DECLARE
+    cause bigint;
 BEGIN
     CASE kind
     WHEN 'context_compiled', 'model_requested', 'model_responded' THEN
         RETURN checkrein.on_model(a, kind, p, at_seq);
     WHEN 'budget_reserved', 'budget_settled' THEN
-        PERFORM checkrein.on_budget(a, kind, p);
+        PERFORM checkrein.on_budget(a, p);
+        RETURN a.head_seq;
+    WHEN 'budget_warning' THEN
+        PERFORM checkrein.warn_of_budget(a, p);
+        RETURN a.head_seq;
+    WHEN 'budget_raised' THEN
+        PERFORM checkrein.raise_budget(a, p);
         RETURN a.head_seq;
     WHEN 'action_proposed' THEN RETURN checkrein.on_action(a, p, at_seq);
     WHEN 'policy_decided' THEN RETURN checkrein.on_decision(a, p, at_seq);
     WHEN 'approval_prepared', 'approval_requested', 'approval_decided', 'approval_escalated',
          'approval_expired', 'approval_granted', 'approval_stale' THEN
-        RETURN checkrein.on_approval(a, kind, p, at_seq);
+        cause := checkrein.on_approval(a, kind, p, at_seq);
+        PERFORM checkrein.reckon_approvals(a);
+        RETURN cause;
     WHEN 'plan_accepted' THEN RETURN checkrein.accept_plan(a, p, at_seq);
     WHEN 'result_accepted' THEN RETURN checkrein.accept_result(a, p, at_seq);
     WHEN 'permission_used' THEN RETURN checkrein.use_permission(a, p, at_seq);
@@ -505,10 +500,10 @@ BEGIN
                                        OR a.lease_until <= checkrein.now()) THEN
         PERFORM refuse('CR001', format('fence %s no longer owns the attempt', under_fence));
     ELSIF under_fence IS NULL AND NOT kinds <@ ARRAY['approval_decided', 'approval_escalated',
-            'approval_expired', 'cancel_requested', 'pause_requested', 'user_answered'] THEN
+            'approval_expired', 'budget_raised', 'cancel_requested', 'pause_requested',
+            'user_answered'] THEN
         PERFORM refuse('CR009', 'only requests may be recorded without the lease');
-    ELSIF a.status IN ('CANDIDATE_VERIFIED', 'FAILED_VERIFICATION', 'POLICY_BLOCKED',
-            'ENVIRONMENT_ERROR', 'MODEL_ERROR', 'FAILED', 'CANCELLED') THEN
+    ELSIF has_ended(a.status) THEN
         PERFORM refuse('CR008', format('the attempt has ended: %s', a.status), a.status);
     END IF;
     INSERT INTO blobs SELECT a.tenant, 'sha256:' || encode(sha256(d), 'hex'), d
@@ -551,7 +546,12 @@ BEGIN
             k := p -> 'task';
             INSERT INTO tasks VALUES (k ->> 'tenant', k ->> 'task_id', k ->> 'contract_version',
                 p -> 'contract', k -> 'input_refs', k ->> 'risk', k -> 'budget',
-                k ->> 'requested_by', k ->> 'commit_authority', 'CREATED', checkrein.now());
+                k ->> 'requested_by', k ->> 'commit_authority', 'CREATED', checkrein.now(),
+                k ->> 'parent');
+            IF json_typeof(p #> '{contract,shared_budgets}') = 'object' THEN
+                PERFORM open_pool(k ->> 'tenant', k ->> 'task_id', 'task',
+                                  p #> '{contract,shared_budgets}');
+            END IF;
         ELSIF kinds[i] = 'attempt_started' THEN
             x := p -> 'attempt';
             PERFORM step_task(x ->> 'task_id', 'attempt_started');
@@ -563,8 +563,7 @@ BEGIN
             IF a.attempt_id IS NULL THEN
                 PERFORM refuse('CR004', format('there is no task %s', x ->> 'task_id'));
             END IF;
-            INSERT INTO budgets (tenant, attempt_id, budget, lim)
-            SELECT a.tenant, a.attempt_id, key, value::bigint FROM json_each_text(p -> 'budgets');
+            PERFORM begin_drawing(a, p);
         ELSE
             PERFORM refuse('CR009', format('an attempt cannot start with %s', kinds[i]));
         END IF;

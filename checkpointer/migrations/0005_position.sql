@@ -23,9 +23,35 @@ CREATE FUNCTION approval_json(p approvals) RETURNS jsonb LANGUAGE sql STABLE AS 
              THEN 'EXPIRED' ELSE p.status END)
 $$;
 
-CREATE FUNCTION held_seconds(a attempts) RETURNS bigint LANGUAGE sql VOLATILE AS $$
-    SELECT ceil(extract(epoch FROM a.held + CASE WHEN a.lease_owner IS NULL THEN '0'
-        ELSE least(checkrein.now(), a.lease_until) - a.lease_seen END))::bigint
+CREATE FUNCTION held_time(a attempts) RETURNS interval LANGUAGE sql VOLATILE AS $$
+    SELECT a.held + CASE WHEN a.lease_owner IS NULL THEN '0'
+        ELSE least(checkrein.now(), a.lease_until) - a.lease_seen END
+$$;
+
+-- How long the attempts that draw on a pool were owned, together.
+CREATE FUNCTION pool_seconds(of_pool text) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+    SELECT ceil(extract(epoch FROM sum(checkrein.held_time(a))))::bigint
+    FROM checkrein.draws d JOIN checkrein.attempts a ON a.attempt_id = d.attempt_id
+    WHERE d.pool = of_pool
+$$;
+
+-- Of each budget the pool with the least left; and those of which four fifths are used.
+CREATE FUNCTION budget_parts(of_attempt text, OUT budgets json, OUT near json)
+LANGUAGE sql VOLATILE AS $$
+    WITH lines AS MATERIALIZED (
+        SELECT b.pool, b.budget, b.lim, b.reserved, b.warned, CASE b.budget WHEN 'wall_time_s'
+            THEN checkrein.pool_seconds(b.pool) ELSE b.spent END AS spent
+        FROM checkrein.draws d JOIN checkrein.budgets b ON b.pool = d.pool
+        WHERE d.attempt_id = of_attempt),
+    tightest AS (
+        SELECT DISTINCT ON (budget) * FROM lines
+        ORDER BY budget, lim - spent - reserved, pool <> of_attempt, pool)
+    SELECT (SELECT json_object_agg(budget, json_build_object('limit', lim, 'spent', spent,
+            'reserved', reserved, 'pool', nullif(pool, of_attempt))) FROM tightest),
+        (SELECT coalesce(json_agg(json_build_object('budget', budget, 'pool', pool, 'limit', lim,
+            'used', spent + reserved, 'warned', warned) ORDER BY budget, pool), '[]') FROM lines
+         WHERE lim > 0 AND (spent + reserved) * 5 >= lim * 4
+           AND budget NOT IN ('approvals_outstanding', 'children'))
 $$;
 
 CREATE FUNCTION actions_json(of_attempt text, of_turn integer) RETURNS json
@@ -59,7 +85,7 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = checkrein, pg_catalog, 
         'body', a.body, 'status', a.status, 'started_at', a.started_at,
         'head_seq', a.head_seq, 'head_hash', 'sha256:' || encode(a.head_hash, 'hex'),
         'pause_requested', a.pause_requested, 'cancel_reason', a.cancel_reason,
-        'exhausted', a.exhausted,
+        'exhausted', a.exhausted, 'unfinished', a.unfinished,
         'detail', a.detail, 'sealed', a.candidate ->> 'state_digest',
         'verification', a.verification, 'idle_turns', a.idle_turns,
         'denied_turns', a.denied_turns, 'denials', a.denials, 'progress', a.progress,
@@ -79,11 +105,11 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = checkrein, pg_catalog, 
         'actions', coalesce(actions_json(of_attempt, t.turn), '[]'),
         'observed', coalesce((SELECT json_agg(o.position) FROM observations o
             WHERE o.attempt_id = of_attempt AND o.turn = t.turn), '[]'),
-        'budgets', (SELECT json_object_agg(b.budget, json_build_object('limit', b.lim,
-            'reserved', b.reserved, 'spent',
-            CASE b.budget WHEN 'wall_time_s' THEN held_seconds(a) ELSE b.spent END))
-            FROM budgets b WHERE b.attempt_id = of_attempt))
+        'budgets', m.budgets, 'near', m.near,
+        'held', coalesce((SELECT json_object_agg(u.budget, u.reserved) FROM usage u
+            WHERE u.attempt_id = of_attempt AND u.reserved > 0), '{}'))
     FROM attempts a
+    CROSS JOIN LATERAL budget_parts(of_attempt) AS m
     LEFT JOIN LATERAL (SELECT * FROM turns WHERE attempt_id = of_attempt
                        ORDER BY turns.turn DESC LIMIT 1) AS t ON true
     WHERE a.attempt_id = of_attempt

@@ -13,7 +13,7 @@ ORDER BY t.turn DESC LIMIT %(limit)s
 
 -- name: task
 SELECT task_id, tenant, contract_version, input_refs, risk, budget, requested_by,
-    commit_authority, status
+    commit_authority, parent, status
 FROM checkrein.tasks WHERE task_id = %(task)s
 
 -- name: attempts
@@ -99,7 +99,7 @@ WHERE left(attempt_id, length(%(prefix)s)) = %(prefix)s LIMIT 3
 -- name: dossier
 SELECT json_build_object(
     'task', (SELECT row_to_json(t) FROM (SELECT task_id, tenant, contract_version, input_refs,
-        risk, budget, requested_by, commit_authority, status FROM checkrein.tasks
+        risk, budget, requested_by, commit_authority, parent, status FROM checkrein.tasks
         WHERE task_id = a.task_id) t),
     'contract', a.contract, 'attempt', a.body, 'status', a.status, 'started_at', a.started_at,
     'candidate', a.candidate, 'verification', a.verification,
@@ -115,6 +115,23 @@ SELECT json_build_object(
         FROM checkrein.approvals p WHERE p.attempt_id = a.attempt_id), '[]'),
     'effects', coalesce((SELECT json_agg(checkrein.effect_json(e) ORDER BY e.bound_seq)
         FROM checkrein.effects e WHERE e.attempt_id = a.attempt_id), '[]'),
-    'usage', (SELECT json_object_agg(b.budget, b.spent) FROM checkrein.budgets b
-        WHERE b.attempt_id = a.attempt_id)) AS dossier
+    'usage', coalesce((SELECT json_object_agg(u.budget, json_build_object('spent', u.spent,
+        'reserved', u.reserved)) FROM checkrein.usage u
+        WHERE u.attempt_id = a.attempt_id), '{}')) AS dossier
 FROM checkrein.attempts a WHERE a.attempt_id = %(attempt)s
+
+-- name: books
+SELECT b.pool, k.kind, b.budget, b.lim AS limit, b.reserved, b.warned, s.spent,
+    CASE b.budget WHEN 'wall_time_s' THEN s.spent ELSE coalesce(x.drawn, 0)::bigint END AS drawn,
+    coalesce(x.held, 0)::bigint AS held
+FROM checkrein.draws d
+JOIN checkrein.pools k ON k.pool = d.pool
+JOIN checkrein.budgets b ON b.pool = d.pool
+CROSS JOIN LATERAL (SELECT CASE b.budget WHEN 'wall_time_s' THEN checkrein.pool_seconds(b.pool)
+    ELSE b.spent END AS spent) AS s
+CROSS JOIN LATERAL (SELECT sum(u.spent) AS drawn, sum(u.reserved) AS held
+    FROM checkrein.draws e JOIN checkrein.usage u ON u.attempt_id = e.attempt_id
+    WHERE e.pool = b.pool AND u.budget = b.budget
+      AND (b.budget <> 'children' OR e.inherited)) AS x
+WHERE d.attempt_id = %(attempt)s
+ORDER BY b.pool <> %(attempt)s, b.pool, b.budget

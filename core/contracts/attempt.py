@@ -80,7 +80,10 @@ class WorkspaceRef(Frozen):
 
 
 class Attempt(Frozen):
-    """One execution of a task; not a tool's network retry."""
+    """One execution of a task; not a tool's network retry.
+
+    `parent` is the attempt on whose budgets it draws besides its own.
+    """
 
     schema_version: Literal[1] = 1
     attempt_id: str
@@ -93,6 +96,7 @@ class Attempt(Frozen):
     workspace_ref: WorkspaceRef
     policy_profile: str
     policy_version: str
+    parent: str | None = None
     started_at: datetime | None = None
     status: AttemptStatus = AttemptStatus.RUNNING
 

@@ -53,8 +53,10 @@ from checkrein.contracts.event_attempt import (
 )
 from checkrein.contracts.event_turn import (
     BudgetExhausted,
+    BudgetRaised,
     BudgetReserved,
     BudgetSettled,
+    BudgetWarning,
     CandidateSealed,
     ContextCompiled,
     ModelRequested,
@@ -81,8 +83,10 @@ __all__ = [
     "AttemptEnded",
     "AttemptStarted",
     "BudgetExhausted",
+    "BudgetRaised",
     "BudgetReserved",
     "BudgetSettled",
+    "BudgetWarning",
     "CancelRequested",
     "Cancelled",
     "CandidateSealed",
@@ -138,6 +142,8 @@ Payload = Annotated[
     | BudgetReserved
     | BudgetSettled
     | BudgetExhausted
+    | BudgetRaised
+    | BudgetWarning
     | ModelRequested
     | ModelResponded
     | RetryScheduled

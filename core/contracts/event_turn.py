@@ -5,11 +5,12 @@ from typing import Literal
 from pydantic import Field
 
 from checkrein.contracts.artifact import Artifact
-from checkrein.contracts.budget import Budget
+from checkrein.contracts.budget import MOST, Budget
 from checkrein.contracts.context import Trust
 from checkrein.contracts.event_base import PayloadBase
 from checkrein.contracts.progress import Notice
 from checkrein.contracts.proposal import Usage
+from checkrein.contracts.task import Name
 from checkrein.contracts.verification import VerificationResult
 
 
@@ -41,14 +42,51 @@ class BudgetSettled(PayloadBase):
     spent: dict[Budget, int]
 
 
+class BudgetWarning(PayloadBase):
+    """At least four fifths of a budget are used; said once until it is raised."""
+
+    type: Literal["budget_warning"] = "budget_warning"
+    budget: Budget
+    pool: str
+    limit: int
+    used: int
+
+
+class BudgetRaised(PayloadBase):
+    """A person with authority raised a limit.
+
+    Attributes:
+        pool: whose budget it is: an attempt's own, or a task's shared one.
+        authority: by which right they may.
+    """
+
+    type: Literal["budget_raised"] = "budget_raised"
+    budget: Budget
+    pool: str
+    from_limit: int = Field(ge=0)
+    to_limit: int = Field(gt=0, le=MOST)
+    by: Name
+    authority: str
+    authenticated: bool
+    reason: str = Field(default="", max_length=2_000)
+
+
 class BudgetExhausted(PayloadBase):
-    """A reservation did not fit."""
+    """A reservation did not fit.
+
+    Attributes:
+        pool: whose budget it is: the attempt's own, its task's, or that of the attempt it is a
+            child of.
+        unfinished: what is still to be done.
+    """
 
     type: Literal["budget_exhausted"] = "budget_exhausted"
     budget: Budget
     limit: int
     left: int
     needed: int
+    pool: str = ""
+    unfinished: list[str] = Field(default_factory=list[str])
 
 
 class ModelRequested(PayloadBase):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from checkrein.contracts.budget import BudgetLimits
+from checkrein.contracts.budget import BudgetLimits, Money, SharedLimits, priced
 from checkrein.contracts.check import Check, CommandCheck, Glob, UnchangedCheck
 from checkrein.contracts.codec import Frozen, digest_of
 from checkrein.contracts.progress import ProgressRules
@@ -76,6 +76,8 @@ class ApprovalRules(Frozen):
             command line, is enough; above it an answer needs a token or a signed-in session.
         anonymous: an answer by nobody in particular counts. For development alone.
         escalation: in order of time.
+        budget_role: whose people may raise a budget. Without one it is the commit authority; where
+            there is none either, whoever signs in with a token that is good for authority.
         result: a person must accept the result (`result.submit`), besides every check.
     """
 
@@ -84,6 +86,7 @@ class ApprovalRules(Frozen):
     asserted_up_to: Risk = Risk.LOW
     anonymous: bool = False
     result: bool = False
+    budget_role: Name | None = None
     escalation: list[Escalation] = Field(default_factory=list[Escalation], max_length=8)
 
     @model_validator(mode="after")
@@ -94,6 +97,8 @@ class ApprovalRules(Frozen):
         unknown = [step.role for step in self.escalation if not self.roles.get(step.role)]
         if unknown:
             raise ValueError(f"escalation names the role {unknown[0]}, which nobody has")
+        if self.budget_role is not None and not self.roles.get(self.budget_role):
+            raise ValueError(f"budget_role names the role {self.budget_role}, which nobody has")
         return self
 
 
@@ -128,6 +133,7 @@ class TaskContract(Frozen):
     constraints: list[Constraint] = Field(default_factory=list[Constraint], max_length=256)
     budgets: BudgetLimits = BudgetLimits()
     progress: ProgressRules = ProgressRules()
+    shared_budgets: SharedLimits | None = None
     approvals: ApprovalRules = Field(default_factory=ApprovalRules)
     success: list[Check] = Field(min_length=1, max_length=64)
     artifacts: list[Product] = Field(default_factory=list[Product])
@@ -141,6 +147,9 @@ class TaskContract(Frozen):
             missing = [name for name in named if name not in self.capabilities]
             if missing:
                 raise ValueError(f"{field} names {missing[0]}, which capabilities does not grant")
+        own, shared = self.budgets.money, self.shared_budgets and self.shared_budgets.money
+        if own and shared and own.model_copy(update={"limit": shared.limit}) != shared:
+            raise ValueError("budgets and shared_budgets name other prices or another currency")
         makes_report = any(isinstance(check, CommandCheck) for check in self.success)
         if "test_report" in self.artifacts and not makes_report:
             raise ValueError(
@@ -152,6 +161,11 @@ class TaskContract(Frozen):
     def contract_version(self) -> str:
         """Digest of the whole contract: a changed contract is another contract."""
         return digest_of(self.model_dump(mode="json"))
+
+    @property
+    def prices(self) -> Money | None:
+        """What model calls are charged by, where money is limited."""
+        return priced(self.budgets, self.shared_budgets)
 
     @property
     def protected(self) -> list[str]:
@@ -181,7 +195,10 @@ class TaskStatus(StrEnum):
 
 
 class Task(Frozen):
-    """One thing asked. It may have several attempts; it is never a chat log."""
+    """One thing asked. It may have several attempts; it is never a chat log.
+
+    `parent` is the attempt that this is a child task of, on whose budgets it draws.
+    """
 
     schema_version: Literal[1] = 1
     task_id: str
@@ -192,4 +209,5 @@ class Task(Frozen):
     budget: BudgetLimits
     requested_by: str
     commit_authority: str | None = None
+    parent: str | None = None
     status: TaskStatus = TaskStatus.CREATED

@@ -68,6 +68,7 @@ class CapabilitySpec(Frozen):
         trust: how far the text that it returns may be believed.
         level: what is asked about where a person must decide; for a plan and a result a person
             is asked even where the policy allows it.
+        cost: what one call costs, in minor units of the currency of the task's budgets.
     """
 
     name: str
@@ -91,6 +92,7 @@ class CapabilitySpec(Frozen):
     sandbox_profiles: frozenset[str] = frozenset()
     trust: Trust = Trust.TOOL
     level: Level = Level.ACTION
+    cost: int = Field(default=0, ge=0, le=10**9)
 
     @property
     def type(self) -> str:

@@ -15,7 +15,8 @@ class EventStore(Protocol):
         """Create task (where task_created is among the payloads) and attempt. Nobody owns it yet.
 
         Raises:
-            ConflictError: the attempt exists already.
+            ConflictError: the attempt exists already, or its parent takes no child (any more).
+            BudgetExceededError: the parent may have no more children at one time.
         """
         ...
 
@@ -29,8 +30,8 @@ class EventStore(Protocol):
     ) -> None:
         """Append, in order, all or nothing. `blobs` are stored under their digests.
 
-        Without a fence only requests from outside are taken: approval_decided, cancel_requested,
-        pause_requested, user_answered.
+        Without a fence only requests from outside are taken: approval_decided, budget_raised,
+        cancel_requested, pause_requested, user_answered.
 
         Raises:
             LeaseLostError: the fence is not the newest, or its lease has expired.

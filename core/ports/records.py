@@ -7,7 +7,7 @@ from pydantic import Field
 from checkrein.contracts.action import Action
 from checkrein.contracts.approval import Answer, ApprovalGrant, ApprovalRequest
 from checkrein.contracts.attempt import Attempt
-from checkrein.contracts.budget import Budget, BudgetLine
+from checkrein.contracts.budget import BookLine, Budget, BudgetLine, NearLimit
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.decision import PolicyDecision
 from checkrein.contracts.effect import Effect, ToolTry
@@ -86,8 +86,13 @@ class Position(Frozen):
         revocations, grants: what people of the tenant took back and gave, as kind:value, by the
             newest word on each.
         permissions: what people of the task said yes to for more than one action, still good.
-        exhausted: the budget whose limit stopped the attempt, until it is resumed.
         progress: the newest notice that the run goes in circles.
+        exhausted, unfinished: the budget whose limit stopped the attempt, and what was undone then,
+            until it is resumed.
+        budgets: of each budget the one with the least left: the attempt's own, its task's, or that
+            of its parent. A budget that nobody limits is missing.
+        held: what this attempt itself holds reserved.
+        near: budgets of which little is left.
     """
 
     attempt: Attempt
@@ -100,6 +105,9 @@ class Position(Frozen):
     actions: list[ActionState]
     observed: list[int]
     budgets: dict[Budget, BudgetLine]
+    held: dict[Budget, int] = Field(default_factory=dict[Budget, int])
+    near: list[NearLimit] = Field(default_factory=list[NearLimit])
+    unfinished: list[str] = Field(default_factory=list[str])
     sealed: str | None = None
     verification: VerificationResult | None = None
     idle_turns: int = 0
@@ -238,6 +246,10 @@ class Records(Protocol):
 
         Equal: the same capability, resource and arguments, whatever the constraints were.
         """
+        ...
+
+    async def books(self, attempt_id: str) -> list[BookLine]:
+        """Every budget of every pool that the attempt draws on, its own first."""
         ...
 
     async def dossier(self, attempt_id: str) -> dict[str, Any]:

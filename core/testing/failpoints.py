@@ -33,6 +33,12 @@ PLACES = (
 approves is no part of a run, and a target is not ours.
 """
 
+BUDGET_PLACES = ("before_model", "after_model", "before_read", "after_read")
+"""Places between a reservation and its settlement, at which a call may have been paid for nothing.
+
+The crash table kills nobody there, since all its kills come after a stored output.
+"""
+
 FREEZE = "freeze"
 """The word that stops the process (SIGSTOP) in place of ending it."""
 
@@ -75,10 +81,10 @@ def from_text(text: str | None) -> NoFailpoints | KillAt:
     place, _, rest = text.partition(":")
     count, colon, word = rest.partition(":")
     counted = (count or "1").isdigit() and count != "0"
-    if place not in PLACES or not counted or word != (FREEZE if colon else ""):
+    if place not in (*PLACES, *BUDGET_PLACES) or not counted or word != (FREEZE if colon else ""):
         raise InputError(
             f"CHECKREIN_FAILPOINT={text} names no place. It is PLACE or PLACE:N, with PLACE one of "
-            f"{', '.join(PLACES)}.",
+            f"{', '.join((*PLACES, *BUDGET_PLACES))}.",
             op="failpoints.from_text",
         )
     return KillAt(place, int(count or "1"), signal.SIGSTOP if word else signal.SIGKILL)

@@ -16,6 +16,7 @@ from checkrein.entrypoints.cli import (
     attempts,
     attempts_report,
     authority,
+    budget,
     conformance,
     crashtest,
     database,
@@ -97,6 +98,7 @@ GROUPS = {
     "policy": policies.app,
     "db": database.app,
     "token": tokens.app,
+    "budget": budget.app,
     "conformance": conformance.app,
 }
 

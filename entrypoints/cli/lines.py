@@ -86,6 +86,10 @@ TELLERS: dict[type[Any], Teller] = {
     e.BudgetReserved: lambda p: f"reserves {_amounts(p.amounts)}",
     e.BudgetSettled: lambda p: f"settles: spent {_amounts(p.spent)}",
     e.BudgetExhausted: lambda p: f"budget {p.budget} is used up: {p.needed} needed, {p.left} left",
+    e.BudgetWarning: lambda p: f"budget {p.budget} is near its limit: {p.used} of {p.limit} used",
+    e.BudgetRaised: lambda p: (
+        f"{p.by} raises budget {p.budget} from {p.from_limit} to {p.to_limit} (as {p.authority})"
+    ),
     e.ModelRequested: _requested,
     e.ModelResponded: _responded,
     e.RetryScheduled: _retried,

@@ -89,10 +89,12 @@ def _suspended(report: Report, contract: TaskContract) -> NextSteps:
                 [f"checkrein answer {attempt} TEXT", go_on], "Put the answer for TEXT."
             )
         case _S.BUDGET_EXHAUSTED:
+            if report.waiting_for is None:
+                return NextSteps([go_on], "The budget was raised.")
             return NextSteps(
-                [],
-                f"No command raises a budget yet. {give_up} Then run the task file with a larger "
-                "budget.",
+                [f"checkrein budget show {attempt}"],
+                f"`checkrein budget raise` raises it, then `{go_on}` goes on where it stopped. "
+                f"{give_up}",
             )
         case _S.RECONCILE_REQUIRED:
             ask = [f"checkrein reconcile {effect}" for effect in report.unsettled]

@@ -57,6 +57,8 @@ def print_report(report: Report, contract: TaskContract) -> None:
         _fact("detail", report.detail)
     if report.waiting_for is not None:
         _fact("waits for", report.waiting_for)
+    for text in report.unfinished:
+        _fact("unfinished", text)
     effects = ", ".join(f"{count} {status}" for status, count in sorted(report.effects.items()))
     _fact("effects", effects or "none")
     _print_verification(report)

@@ -32,7 +32,7 @@ class Watch:
 
     def expect(self, limits: BudgetLimits) -> None:
         """Say what the budgets of an attempt are that does not exist yet."""
-        self._limits = {Budget(name): limit for name, limit in limits.model_dump().items()}
+        self._limits = limits.amounts()
 
     def about(self, attempt_id: str, budgets: Mapping[Budget, BudgetLine]) -> None:
         """Say which attempt is meant, and what of its budgets is spent already."""

@@ -9,10 +9,10 @@ from checkrein.harness import Harness
 from checkrein.settings import Settings
 
 
-async def main(task: TaskContract) -> None:
-    """Run to the end, with an approver who always says yes."""
+async def main(task: TaskContract, parent: str | None = None) -> None:
+    """Run to the end, perhaps as a child, with an approver who always says yes."""
     async with Harness.open(settings=Settings.from_env()) as harness:
-        report = await harness.run(task)
+        report = await harness.run(task, parent=parent)
         while report.approvals:
             for request in report.approvals:
                 await harness.approve(request.approval_id, by="bob")
@@ -20,4 +20,5 @@ async def main(task: TaskContract) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(TaskContract.model_validate_json(Path(sys.argv[1]).read_bytes())))
+    given = TaskContract.model_validate_json(Path(sys.argv[1]).read_bytes())
+    asyncio.run(main(given, *sys.argv[2:]))

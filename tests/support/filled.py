@@ -10,6 +10,7 @@ from annotated_types import Ge, Gt
 from pydantic import BaseModel
 
 from checkrein.contracts.approval import Said
+from checkrein.contracts.budget import Money
 from checkrein.contracts.check import (
     ArtifactSpec,
     FileStateSpec,
@@ -34,6 +35,7 @@ FIXED: dict[type[BaseModel], dict[str, Any]] = {
     HttpStateSpec: {"url": "http://127.0.0.1/", "status": 200},
     ModelJudgeSpec: {"sample": 0.5},
     TextMatchSpec: {"contains": None, "matches": None},
+    Money: {"currency": "EUR"},
     Bound: {"at_least": 1, "at_most": 2, "one_of": None, "below": None},
     Reach: {"scope": Scope.CLASS},
     Said: {"args": None},

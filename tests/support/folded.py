@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from checkrein.contracts.action import Action, ActionStatus
 from checkrein.contracts.approval import ApprovalGrant, ApprovalRequest, ApprovalStatus
 from checkrein.contracts.attempt import Attempt, AttemptStatus
-from checkrein.contracts.budget import Budget, BudgetLine
+from checkrein.contracts.budget import Budget, BudgetLine, NearLimit
 from checkrein.contracts.decision import PolicyDecision
 from checkrein.contracts.effect import Effect, EffectStatus
 from checkrein.contracts.transitions import Machine, apply
@@ -56,6 +56,8 @@ class Folded:
     pause_requested: bool = False
     cancel_reason: str | None = None
     exhausted: Budget | None = None
+    unfinished: list[str] = field(default_factory=list[str])
+    warned: set[Budget] = field(default_factory=set[Budget])
     idle_turns: int = 0
     denied_turns: int = 0
     denials: int = 0
@@ -93,6 +95,9 @@ class Folded:
             actions=[self._action(p) for p in sorted(actions, key=lambda p: p.action.position)],
             observed=sorted(position for turn, position in self.observed if turn == number),
             budgets=self.budgets,
+            held=self._held(),
+            near=self._near(),
+            unfinished=self.unfinished,
             sealed=self.sealed,
             verification=self.verification,
             idle_turns=self.idle_turns,
@@ -164,6 +169,31 @@ class Folded:
         denied = found.usable > 0 and found.refused == found.usable
         self.idle_turns = self.idle_turns + 1 if idle else 0
         self.denied_turns = self.denied_turns + 1 if denied else 0
+
+    def _held(self) -> dict[Budget, int]:
+        """What is reserved, with the requests that are open."""
+        held = {budget: line.reserved for budget, line in self.budgets.items() if line.reserved}
+        statuses = [request.status for request in self.approvals.values()]
+        outstanding = sum(status in {"PREPARED", "PENDING"} for status in statuses)
+        return held | ({Budget.APPROVALS_OUTSTANDING: outstanding} if outstanding else {})
+
+    def _near(self) -> list[NearLimit]:
+        return [
+            NearLimit(
+                budget=budget,
+                pool=self.attempt.attempt_id,
+                limit=line.limit,
+                used=line.used,
+                warned=budget in self.warned,
+            )
+            for budget, line in sorted(self.budgets.items())
+            if line.limit and line.used * 5 >= line.limit * 4
+        ]
+
+    def settle_rest(self) -> None:
+        """What an ended attempt still holds is spent."""
+        for budget, line in self.budgets.items():
+            self.book(budget, -line.reserved, line.reserved)
 
     def book(self, budget: Budget, reserved: int, spent: int) -> None:
         found = self.budgets[budget]

@@ -35,8 +35,10 @@ from checkrein.contracts.effect import EffectStatus
 from checkrein.contracts.event import (
     ActionProposed,
     BudgetExhausted,
+    BudgetRaised,
     BudgetReserved,
     BudgetSettled,
+    BudgetWarning,
     Cancelled,
     CancelRequested,
     CheckpointSaved,
@@ -80,7 +82,7 @@ def candidates(attempt_id: str, fence: int) -> Candidates:
     return Candidates(
         of_actions=[payload for action in actions for payload in _of_action(action, fence)],
         of_turns=[payload for turn in TURNS for payload in _of_turn(attempt_id, turn)],
-        of_attempt=_of_attempt(fence),
+        of_attempt=_of_attempt(attempt_id, fence),
     )
 
 
@@ -95,13 +97,41 @@ def beginning(attempt_id: str, verdicts: list[Verdict]) -> list[Payload]:
     ]
 
 
-def _of_attempt(fence: int) -> list[Payload]:
+def _raises(attempt_id: str) -> list[Payload]:
+    """A raise that is in order, and those that are not: a name alone, downwards, another pool."""
+    right = BudgetRaised(
+        budget=Budget.STEPS,
+        pool=attempt_id,
+        from_limit=3,
+        to_limit=4,
+        by="carol",
+        authority="token",
+        authenticated=True,
+    )
+    wrong: list[dict[str, object]] = [
+        {"authenticated": False},
+        {"from_limit": 4, "to_limit": 3},
+        {"from_limit": 4, "to_limit": 5},
+        {"pool": "another"},
+        {"budget": Budget.MONEY},
+    ]
+    return [right, *(right.model_copy(update=change) for change in wrong)]
+
+
+def _of_attempt(attempt_id: str, fence: int) -> list[Payload]:
     one = {Budget.TOOL_CALLS: 1}
     return [
         BudgetReserved(turn=1, amounts=one),
         BudgetSettled(turn=1, released=one, spent=one),
         BudgetSettled(turn=1, released=one, spent={}),
-        BudgetExhausted(budget=Budget.STEPS, limit=3, left=0, needed=1),
+        BudgetExhausted(
+            budget=Budget.STEPS, limit=3, left=0, needed=1, pool=attempt_id, unfinished=["all"]
+        ),
+        *(
+            BudgetWarning(budget=Budget.TOOL_CALLS, pool=pool, limit=2, used=2)
+            for pool in (attempt_id, "another")
+        ),
+        *_raises(attempt_id),
         RetryScheduled(turn=1, what="model", try_number=2, delay_s=0.5, error_type="busy"),
         PolicyReloaded(version="sha256:2", before="sha256:1"),
         PolicyRefused(version="", serving="sha256:1", problem="it does not exist"),

@@ -35,11 +35,12 @@ class OpenStore:
         contract: TaskContract | None = None,
         task_id: str | None = None,
         number: int = 1,
+        parent: str | None = None,
     ) -> str:
         """A new attempt that nobody owns."""
         attempt_id = ids.new_attempt_id()
         await self.events.start(
-            opening(attempt_id, contract=contract, task_id=task_id, number=number)
+            opening(attempt_id, contract=contract, task_id=task_id, number=number, parent=parent)
         )
         return attempt_id
 

@@ -294,7 +294,7 @@ def _suspended(f: Folded, p: e.Suspended) -> None:
 
 def _resumed(f: Folded, p: e.RunResumed) -> None:
     f.step_attempt("resumed")
-    f.exhausted, f.detail = None, ""
+    f.exhausted, f.unfinished, f.detail = None, [], ""
     f.pause_requested = f.pause_requested and p.how != "resume"
 
 
@@ -308,7 +308,23 @@ def _pause_requested(f: Folded, p: e.PauseRequested) -> None:
 
 
 def _exhausted(f: Folded, p: e.BudgetExhausted) -> None:
-    f.exhausted = p.budget
+    f.exhausted, f.unfinished = p.budget, p.unfinished
+
+
+def _warning(f: Folded, p: e.BudgetWarning) -> None:
+    must(p.pool == f.attempt.attempt_id and p.budget in f.budgets and p.budget not in f.warned)
+    f.warned.add(p.budget)
+
+
+def _raised(f: Folded, p: e.BudgetRaised) -> None:
+    line = f.budgets.get(p.budget)
+    must(p.authenticated and line is not None and p.pool == f.attempt.attempt_id)
+    assert line is not None
+    must(line.limit == p.from_limit < p.to_limit)
+    f.budgets[p.budget] = line.model_copy(update={"limit": p.to_limit})
+    f.warned.discard(p.budget)
+    if f.exhausted == p.budget and f.attempt.status == "BUDGET_EXHAUSTED":
+        f.exhausted, f.unfinished = None, []
 
 
 def _ended(f: Folded, p: e.AttemptEnded) -> None:
@@ -328,6 +344,7 @@ def _ended(f: Folded, p: e.AttemptEnded) -> None:
     for approval_id, request in list(f.approvals.items()):
         if request.status in OPEN_APPROVAL:
             f.step_approval(approval_id, "revoked")
+    f.settle_rest()
 
 
 def _only_a_fact(f: Folded, p: object) -> None:
@@ -340,6 +357,8 @@ _HANDLERS: dict[type, Callable[[Folded, Any], None]] = {
     e.ModelResponded: _model_responded,
     e.BudgetReserved: _reserved,
     e.BudgetSettled: _settled,
+    e.BudgetWarning: _warning,
+    e.BudgetRaised: _raised,
     e.ActionProposed: _proposed,
     e.PolicyDecided: _decided,
     e.ApprovalPrepared: _prepared,

@@ -42,6 +42,7 @@ def opening(
     task_id: str | None = None,
     number: int = 1,
     contract: TaskContract | None = None,
+    parent: str | None = None,
 ) -> list[Payload]:
     """How an attempt begins; with a task_id it is one more attempt of a task that is there."""
     contract = contract or contract_of()
@@ -56,6 +57,7 @@ def opening(
             risk=contract.risk,
             budget=contract.budgets,
             requested_by=contract.requested_by,
+            parent=parent,
         )
         events.append(TaskCreated(task=task, contract=stored))
     attempt = Attempt(
@@ -69,6 +71,7 @@ def opening(
         workspace_ref=WorkspaceRef(root="/w", source="/s", mode="copy", baseline="sha256:0"),
         policy_profile="shipped",
         policy_version="sha256:1",
+        parent=parent,
     )
     events.append(AttemptStarted(attempt=attempt, contract=stored, budgets=contract.budgets))
     return events
