@@ -12,6 +12,7 @@ from checkrein.contracts.approval import ApprovalGrant, ApprovalRequest
 from checkrein.contracts.attempt import Attempt
 from checkrein.contracts.decision import PolicyDecision
 from checkrein.contracts.effect import Effect
+from checkrein.contracts.environment import ChosenEnvironment
 from checkrein.contracts.observation import Observation
 from checkrein.contracts.task import Task
 from checkrein.contracts.verification import VerificationResult
@@ -143,6 +144,11 @@ class PostgresRecords:
             args_hash=action.args_hash,
         )
         return bool(rows)
+
+    async def environment(self, attempt_id: str) -> ChosenEnvironment | None:
+        """See the port."""
+        rows = await self._rows("environment", attempt=attempt_id)
+        return ChosenEnvironment.model_validate(rows[0]["environment"]) if rows else None
 
     async def dossier(self, attempt_id: str) -> dict[str, Any]:
         """See the port."""

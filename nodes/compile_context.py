@@ -81,7 +81,9 @@ async def compiled(run: Run, position: Position) -> CompiledContext:
     newest = position.turn
     number = 1 if newest is None else newest.turn + (newest.status == "CLOSED")
     history = await _history(run, number)
-    head = messages.opening(run.contract, position, number)
+    environment = run.ports.environment
+    withdrawn = environment.withdrawn if environment else []
+    head = messages.opening(run.contract, position, number, withdrawn)
     tools = [messages.tool(spec) for spec in _offered(run, position)] + [messages.ASK_TOOL]
     sources = [
         Source(type="rules", id="platform", tokens=messages.tokens(head[0]), trust=Trust.PLATFORM),

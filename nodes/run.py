@@ -110,7 +110,9 @@ class Run:
 
     async def broken(self, error: EnvironmentFault) -> "Step":
         """End the attempt because the machine or its workspace is broken."""
-        await self.record(AttemptEnded(status=AttemptStatus.ENVIRONMENT_ERROR, detail=str(error)))
+        again = " It may pass: `checkrein retry` makes a new attempt." if error.retryable else ""
+        detail = str(error) + again
+        await self.record(AttemptEnded(status=AttemptStatus.ENVIRONMENT_ERROR, detail=detail))
         return Step("environment_error")
 
     async def reach(self, place: str) -> None:

@@ -46,6 +46,7 @@ from checkrein.contracts.event_attempt import (
     Cancelled,
     CancelRequested,
     CheckpointSaved,
+    EnvironmentChosen,
     PauseRequested,
     RunResumed,
     Suspended,
@@ -87,6 +88,7 @@ __all__ = [
     "CandidateSealed",
     "ChainFault",
     "CheckpointSaved",
+    "EnvironmentChosen",
     "ContextCompiled",
     "EffectCommitted",
     "EffectDenied",
@@ -145,6 +147,7 @@ Payload = Annotated[
     | PolicyRefused
     | ApprovalPrepared
     | CheckpointSaved
+    | EnvironmentChosen
     | ApprovalRequested
     | Suspended
     | ApprovalDecided

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from checkrein.contracts.budget import BudgetLimits
 from checkrein.contracts.check import Check, CommandCheck, Glob, UnchangedCheck
 from checkrein.contracts.codec import Frozen, digest_of
+from checkrein.contracts.environment import EnvironmentSpec
 
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\w.@+-]+$")]
 """A person, role or tenant."""
@@ -113,6 +114,7 @@ class TaskContract(Frozen):
     model: str | None = Field(default=None, min_length=1, max_length=512)
     workspace: WorkspaceSpec | None = None
     policy: str | None = Field(default=None, min_length=1, max_length=4096)
+    environment: EnvironmentSpec | None = None
     capabilities: list[CapabilityName] = Field(default_factory=list[CapabilityName], max_length=256)
     constraints: list[Constraint] = Field(default_factory=list[Constraint], max_length=256)
     budgets: BudgetLimits = BudgetLimits()

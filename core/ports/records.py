@@ -11,6 +11,7 @@ from checkrein.contracts.budget import Budget, BudgetLine
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.decision import PolicyDecision
 from checkrein.contracts.effect import Effect, ToolTry
+from checkrein.contracts.environment import ChosenEnvironment
 from checkrein.contracts.observation import Observation
 from checkrein.contracts.permission import Permission
 from checkrein.contracts.task import Task, TaskContract
@@ -223,6 +224,10 @@ class Records(Protocol):
 
         Equal: the same capability, resource and arguments, whatever the constraints were.
         """
+        ...
+
+    async def environment(self, attempt_id: str) -> ChosenEnvironment | None:
+        """Where the attempt's commands ran last, by its own record; None where that holds none."""
         ...
 
     async def dossier(self, attempt_id: str) -> dict[str, Any]:
