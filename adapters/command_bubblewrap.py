@@ -70,7 +70,7 @@ class BubblewrapCommandRunner:
         self._output_bytes = output_bytes
         self._path = path
         self._probing = asyncio.Lock()
-        self._found: _Found | EnvironmentFault | None = None
+        self._found: _Found | None = None
 
     async def run(
         self,
@@ -103,13 +103,9 @@ class BubblewrapCommandRunner:
         return offered("bubblewrap", found.version, set(found.isolates), ["none", "host"])
 
     async def _looked(self) -> _Found:
+        # Only what works is remembered: what does not may work when it is asked again.
         if self._found is None:
-            try:
-                self._found = await self._probed()
-            except EnvironmentFault as fault:
-                self._found = fault
-        if isinstance(self._found, EnvironmentFault):
-            raise self._found
+            self._found = await self._probed()
         return self._found
 
     async def _probed(self) -> _Found:

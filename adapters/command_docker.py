@@ -105,7 +105,7 @@ class DockerCommandRunner:
 
     async def offer(self) -> Offer:
         """Whether an engine answers. No engine is part of this project's own tests."""
-        if self._offer is None:
+        if self._offer is None or self._offer.lack:
             self._offer = await self._looked()
         return self._offer
 

@@ -19,27 +19,35 @@ class Mask:
         """`take` is given what may be seen."""
         # The longest first: one value may be a part of another.
         found = {value.encode("utf-8", "surrogateescape") for value in values if value}
-        self._values = sorted(found, key=len, reverse=True)
-        self._held_back = max((len(value) for value in self._values), default=1) - 1
+        ordered = sorted(found, key=len, reverse=True)
+        self._pattern = re.compile(b"|".join(map(re.escape, ordered))) if ordered else None
+        self._held_back = len(ordered[0]) - 1 if ordered else 0
         self._take = take
         self._rest = b""
 
     def add(self, data: bytes) -> None:
         """Take the next bytes; what may be the beginning of a value waits for the rest."""
-        text = self._rest + data
-        for value in self._values:
-            text = text.replace(value, MASK)
-        ready = len(text) - self._held_back if self._held_back else len(text)
-        ready = max(ready, 0)
-        self._rest = text[ready:]
-        if ready:
-            self._take(text[:ready])
+        self._rest += data
+        self._hand_on(len(self._rest) - self._held_back)
 
     def close(self) -> None:
         """Hand on what waited."""
-        if self._rest:
-            self._take(self._rest)
-            self._rest = b""
+        self._hand_on(len(self._rest))
+
+    def _hand_on(self, ready: int) -> None:
+        """Hand on all that begins before `ready`: there the longest value would be whole."""
+        if ready <= 0:
+            return
+        text, at = bytearray(), 0
+        for found in self._pattern.finditer(self._rest) if self._pattern else ():
+            if found.start() >= ready:
+                break
+            text += self._rest[at : found.start()] + MASK
+            at = found.end()
+        end = max(at, ready)
+        text += self._rest[at:end]
+        self._rest = self._rest[end:]
+        self._take(bytes(text))
 
 
 class Output:

@@ -145,7 +145,7 @@ class ChosenEnvironment(Frozen):
         lacks: what was missing, of each backend that was wanted before this one.
     """
 
-    backend: Backend | None
+    backend: Backend | None = None
     version: str = ""
     isolates: list[Isolation] = Field(default_factory=list[Isolation])
     does_not: list[Isolation] = Field(default_factory=list[Isolation])

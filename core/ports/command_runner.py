@@ -132,5 +132,5 @@ class CommandRunner(Protocol):
         ...
 
     async def offer(self) -> Offer:
-        """What this backend is here, or why it cannot be used; found out once."""
+        """What this backend is here, or why it cannot be used; what works is remembered."""
         ...

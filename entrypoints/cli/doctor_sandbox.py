@@ -23,10 +23,9 @@ _USE = {
 
 def sandbox_parts() -> list[Part]:
     """A part for each backend; none of them is needed."""
-    from checkrein.adapters.command_backends import CommandBackends
+    from checkrein import compose
 
-    offers = asyncio.run(CommandBackends().offers())
-    return [_part(offer) for offer in offers]
+    return [_part(offer) for offer in asyncio.run(compose.command_offers())]
 
 
 def _part(offer: "Offer") -> Part:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -64,10 +63,12 @@ def until_there(file: Path) -> None:
 async def test_the_death_of_the_harness_ends_the_sandbox(folder: Path) -> None:
     """Protects recovery: what a killed process had begun does not go on beside the new one."""
     marker = f"6{os.getpid()}.125"
-    harness = subprocess.Popen([sys.executable, "-c", HARNESS, marker, str(folder)])
+    harness = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", HARNESS, marker, str(folder)
+    )
     await asyncio.to_thread(until_there, folder / "on")
     harness.kill()
-    harness.wait()
+    await harness.wait()
     assert await asyncio.to_thread(gone, f"sleep {marker}") == []
 
 

@@ -135,7 +135,6 @@ async def test_checks_that_run_commands_cannot_be_narrowed(
             await harness.run(task)
 
 
-@pytest.mark.shows(258)
 @pytest.mark.usefixtures("sandbox")
 async def test_going_on_elsewhere_is_named(
     tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
