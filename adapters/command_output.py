@@ -4,7 +4,101 @@ import os
 import re
 import sys
 import tempfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import BinaryIO
+
+MASK = b"[secret]"
+"""What stands in the place of a secret's value."""
+
+
+class Mask:
+    """Takes out values that must not be seen, also where one arrives in pieces."""
+
+    def __init__(self, values: Iterable[str], take: Callable[[bytes], None]) -> None:
+        """`take` is given what may be seen."""
+        # The longest first: one value may be a part of another.
+        found = {value.encode("utf-8", "surrogateescape") for value in values if value}
+        ordered = sorted(found, key=len, reverse=True)
+        self._pattern = re.compile(b"|".join(map(re.escape, ordered))) if ordered else None
+        self._held_back = len(ordered[0]) - 1 if ordered else 0
+        self._take = take
+        self._rest = b""
+
+    def add(self, data: bytes) -> None:
+        """Take the next bytes; what may be the beginning of a value waits for the rest."""
+        self._rest += data
+        self._hand_on(len(self._rest) - self._held_back)
+
+    def close(self) -> None:
+        """Hand on what waited."""
+        self._hand_on(len(self._rest))
+
+    def _hand_on(self, ready: int) -> None:
+        """Hand on all that begins before `ready`: there the longest value would be whole."""
+        if ready <= 0:
+            return
+        text, at = bytearray(), 0
+        for found in self._pattern.finditer(self._rest) if self._pattern else ():
+            if found.start() >= ready:
+                break
+            text += self._rest[at : found.start()] + MASK
+            at = found.end()
+        end = max(at, ready)
+        text += self._rest[at:end]
+        self._rest = self._rest[end:]
+        self._take(bytes(text))
+
+
+class Output:
+    """One stream of a command: its ends in memory, the whole in a file, up to a bound.
+
+    Attributes:
+        over: whether more came than the bound; what came then is not kept in the file.
+        on_over: called when that happens.
+        failed: why the file could not be written.
+    """
+
+    def __init__(
+        self, *, most: int, whole_bytes: int, file: BinaryIO | None, secrets: Iterable[str]
+    ) -> None:
+        """`most`: bytes kept in memory. `file`: where the whole goes; closed by `close`."""
+        self._ends = HeadAndTail(most)
+        self._room = whole_bytes
+        self._file = file
+        self._mask = Mask(secrets, self._seen)
+        self.over = False
+        self.on_over: Callable[[], None] | None = None
+        self.failed: OSError | None = None
+
+    def add(self, data: bytes) -> None:
+        """Take the next bytes."""
+        self._mask.add(data)
+
+    def close(self) -> None:
+        """All has come."""
+        self._mask.close()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def kept(self) -> bytes:
+        """The two ends."""
+        return self._ends.kept()
+
+    def _seen(self, data: bytes) -> None:
+        self._ends.add(data)
+        part = data[: self._room]
+        self._room -= len(part)
+        if len(part) < len(data) and not self.over:
+            self.over = True
+            if self.on_over is not None:
+                self.on_over()
+        if self._file is not None and self.failed is None:
+            try:
+                self._file.write(part)
+            except OSError as error:  # the disk is full: told when the command is over
+                self.failed = error
 
 
 class HeadAndTail:
@@ -34,13 +128,16 @@ class HeadAndTail:
         return bytes(self._head) + marker + bytes(tail)
 
 
-def without_host_paths(text: str, root: Path) -> str:
+def without_host_paths(text: str, root: Path, seen: str = "") -> str:
     """Text in which files below `root` are relative, and other files of this machine only named.
+
+    `seen`: the place of `root` in a sandbox.
 
     Those others are paths below a folder that exists at the top of this machine, so that an
     address such as /api/users in a test's output stays readable.
     """
-    for place in sorted({str(root), os.path.realpath(root)}, key=len, reverse=True):
+    places = {str(root), os.path.realpath(root), seen or str(root)}
+    for place in sorted(places, key=len, reverse=True):
         text = text.replace(place + "/", "").replace(place, ".")
     known = {sys.prefix, sys.base_prefix, tempfile.gettempdir()}
     tops = {path.split("/")[1] for path in known} | set(os.listdir("/"))

@@ -1,20 +1,23 @@
 """Runs one command as the parent of all that it starts, and leaves none of it behind.
 
-A program of its own, started by command_runner as `python -I -S command_supervisor.py ...` with
+A program of its own, started by command_run as `python -I -S command_supervisor.py PIPE ORDER` with
 nothing but the standard library. Its standard input is a pipe that the runner holds open: when it
 closes, or the runner dies, everything is ended. What happened is written to the report pipe, one
 word and one number a line: started PID, then exit CODE, signal NUMBER, failed ERRNO or stopped 0,
-then left N where something resisted, and done 0.
+then killed_for_memory N and forks_refused N of its control groups, left N where something resisted,
+and done 0. Where the command is a sandbox, what runs inside tells its own end on the same pipe, and
+how the sandbox itself ended is told as sandbox STATUS.
 
 On Linux it is the reaper of all its descendants, so that one which left its session or lost its
 parent is still found. Elsewhere the command's process group is ended, and what left it is not.
-A command of the same user that kills this very process on purpose escapes it: it keeps order, and
-is no sandbox.
+A command of the same user that kills this very process on purpose escapes it where it can see it:
+it keeps order, and is no sandbox.
 """
 
 import ctypes
 import errno
 import fcntl
+import json
 import os
 import resource
 import select
@@ -23,42 +26,121 @@ import socket
 import struct
 import sys
 import time
+from typing import Any
 
 PR_SET_CHILD_SUBREAPER = 36
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 0x1
 ENDING_S = 8.0
 """Seconds that ending the tree may take."""
 
+REPORT = "@report"
+"""Stands for the number of the report pipe among a sandbox's words."""
 
-def main(
-    report: int, cpu_s: int, file_bytes: int, loopback: bool, given: str, argv: list[str]
-) -> None:
+COUNTS = {
+    # file of a control group, its line, and the word for it
+    ("memory.oom_control", "oom_kill"): "killed_for_memory",
+    ("memory.events", "oom_kill"): "killed_for_memory",
+    ("pids.events", "max"): "forks_refused",
+}
+
+
+def main(report: int, order: dict[str, Any]) -> None:
     """Run the command to its end, or until standard input closes; then end what is left.
 
-    `given`: the file that the command reads on its own standard input.
+    `order`: argv; stdin, the file that the command reads; cpu_s and file_bytes; loopback, whether
+    to bring one up; sandbox, whether argv is one; groups, by folder what to write into which file.
     """
     os.set_inheritable(report, False)
-    if loopback:
+    if order["loopback"]:
         raise_loopback()
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     limit(resource.RLIMIT_CORE, 0)
-    limit(resource.RLIMIT_CPU, cpu_s)
-    limit(resource.RLIMIT_FSIZE, file_bytes)
+    # A second more, after the signal that says why.
+    limit(resource.RLIMIT_CPU, order["cpu_s"], 1)
+    limit(resource.RLIMIT_FSIZE, order["file_bytes"])
     woken, waking = os.pipe()
     os.set_blocking(woken, False)
     os.set_blocking(waking, False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.set_wakeup_fd(waking)
-    child, fault = start(argv, report, given)
-    if fault:
-        tell(report, f"failed {fault}")
-    else:
-        tell(report, watch(child, woken))
-    left = end_tree(child)
+    groups: dict[str, dict[str, str]] = order["groups"]
+    made: list[str] = []
+    try:
+        child, fault = started(report, order, groups, made)
+        if fault:
+            tell(report, f"failed {fault}")
+        else:
+            tell(report, worded(watch(child, woken), sandbox=order["sandbox"]))
+        left = end_tree(child)
+        count(report, made)
+    finally:
+        dissolve(made)
     if left:
         tell(report, f"left {left}")
     tell(report, "done 0")
+
+
+def worded(ending: str, *, sandbox: bool) -> str:
+    """What is told of an ending: that of a sandbox is not that of the command in it."""
+    word, _, number = ending.partition(" ")
+    if not sandbox or word == "stopped":
+        return ending
+    return f"sandbox {number if word == 'exit' else 128 + int(number)}"
+
+
+def started(
+    report: int, order: dict[str, Any], groups: dict[str, dict[str, str]], made: list[str]
+) -> tuple[int, int]:
+    """Make the control groups and start the command in them; its pid and an errno."""
+    try:
+        for folder, limits in groups.items():
+            os.mkdir(folder)
+            made.append(folder)
+            for name, value in limits.items():
+                write(os.path.join(folder, name), value)
+    except OSError as error:
+        return 0, error.errno or errno.EINVAL
+    return start(order, report, made)
+
+
+def write(path: str, value: str) -> None:
+    """Write one value into a file of a control group."""
+    with open(path, "w", encoding="ascii") as stream:
+        stream.write(value)
+
+
+def count(report: int, groups: list[str]) -> None:
+    """Tell how often the limits of the groups were met."""
+    for folder in groups:
+        for (name, line), word in COUNTS.items():
+            number = counted(os.path.join(folder, name), line)
+            if number:
+                tell(report, f"{word} {number}")
+
+
+def counted(path: str, line: str) -> int:
+    """One number of a file of `name number` lines; 0 where there is none."""
+    try:
+        with open(path, encoding="ascii") as stream:
+            found = dict(row.split() for row in stream if len(row.split()) == 2)
+    except FileNotFoundError:
+        return 0
+    return int(found.get(line, "0"))
+
+
+def dissolve(groups: list[str]) -> None:
+    """Remove the groups; one that something is still dying in is tried again for a while."""
+    deadline = time.monotonic() + 2.0
+    for folder in groups:
+        while True:
+            try:
+                os.rmdir(folder)
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    break  # it holds what could not be ended, which is told as left
+                time.sleep(0.01)
 
 
 def tell(report: int, line: str) -> None:
@@ -69,11 +151,14 @@ def tell(report: int, line: str) -> None:
         return
 
 
-def limit(kind: int, wanted: int) -> None:
+def limit(kind: int, wanted: int, grace: int = 0) -> None:
     """Set a resource limit, within what we may have ourselves."""
     _, hard = resource.getrlimit(kind)
-    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    resource.setrlimit(kind, (most, most))
+    soft, most = (
+        value if hard == resource.RLIM_INFINITY else min(value, hard)
+        for value in (wanted, wanted + grace)
+    )
+    resource.setrlimit(kind, (soft, most))
 
 
 def raise_loopback() -> None:
@@ -84,25 +169,32 @@ def raise_loopback() -> None:
         fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", flags | IFF_UP))
 
 
-def start(argv: list[str], report: int, given: str) -> tuple[int, int]:
+def start(order: dict[str, Any], report: int, groups: list[str]) -> tuple[int, int]:
     """Start the command in a session of its own; its pid, and the errno if it could not be."""
     failed, failing = os.pipe()  # closes by itself where the command starts
     child = os.fork()
     if child == 0:
-        become(argv, failing, report, given)
+        become(order, failing, report, groups)
     os.close(failing)
     told = os.read(failed, 16)
     os.close(failed)
     return child, int(told or b"0")
 
 
-def become(argv: list[str], failing: int, report: int, given: str) -> None:
+def become(order: dict[str, Any], failing: int, report: int, groups: list[str]) -> None:
     """Turn the forked child into the command; never returns."""
+    argv: list[str] = order["argv"]
     try:
+        if order["sandbox"]:
+            argv = [str(report) if word == REPORT else word for word in argv]
+        for folder in groups:
+            write(os.path.join(folder, "cgroup.procs"), "0")
+        # A sandbox hands the pipe on to what runs inside, which keeps it from the command.
+        os.set_inheritable(report, bool(order["sandbox"]))
         os.setsid()
         # Told before the command can do anything, so that its group is known whatever it does.
         tell(report, f"started {os.getpid()}")
-        os.dup2(os.open(given, os.O_RDONLY), 0)
+        os.dup2(os.open(order["stdin"], os.O_RDONLY), 0)
         signal.set_wakeup_fd(-1)
         # Python ignores these two, and a program that inherits that misbehaves.
         for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
@@ -146,6 +238,8 @@ def reap(child: int) -> int | None:
 def end_tree(child: int) -> int:
     """End everything that is still there; how many resisted."""
     deadline = time.monotonic() + ENDING_S
+    if child == 0:
+        return 0  # nothing was started
     while time.monotonic() < deadline:
         send(signal.SIGKILL, group=child)
         kill_all()
@@ -216,5 +310,6 @@ def parent_of(pid: str) -> int:
 
 
 if __name__ == "__main__":
-    numbers = (int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
-    main(*numbers, sys.argv[4] == "1", sys.argv[5], sys.argv[6:])
+    with open(sys.argv[2], encoding="utf-8", errors="surrogateescape") as given:
+        wanted = json.load(given)
+    main(int(sys.argv[1]), wanted)

@@ -1,15 +1,18 @@
 """The `command` check: a program that must exit 0, run in a copy that the model cannot write to."""
 
+import asyncio
 import shlex
 from pathlib import Path
 
+from checkrein.adapters.command_door import CommandDoor
 from checkrein.adapters.command_output import without_host_paths
-from checkrein.contracts.check import Check, CommandCheck
+from checkrein.adapters.throw_away import throw_away_folder
+from checkrein.contracts.check import Check, CommandCheck, CommandSpec
 from checkrein.contracts.codec import visible
 from checkrein.contracts.verification import CheckResult, CheckStatus
 from checkrein.errors import EnvironmentFault, InputError
 from checkrein.ports.artifact_store import ArtifactStore
-from checkrein.ports.command_runner import CommandResult, CommandRunner
+from checkrein.ports.command_runner import CommandResult, Ending
 from checkrein.ports.verifier import Examination
 from checkrein.ports.workspace import Workspace
 
@@ -25,9 +28,9 @@ class CommandVerifier:
     The model's word counts for nothing here, and neither does the output: only the exit status.
     """
 
-    def __init__(self, runner: CommandRunner, artifacts: ArtifactStore) -> None:
+    def __init__(self, door: CommandDoor, artifacts: ArtifactStore) -> None:
         """`artifacts` keeps the full output as evidence."""
-        self._runner = runner
+        self._door = door
         self._artifacts = artifacts
 
     @property
@@ -54,9 +57,7 @@ class CommandVerifier:
             )
         spec, root = check.command, examination.copy_root
         try:
-            result = await self._runner.run(
-                spec.argv, cwd=root, timeout_s=spec.timeout_s, offline=examination.contract.offline
-            )
+            result, report = await self._run(spec, examination)
         except EnvironmentFault as error:
             if error.code != "program_missing" or not _of_candidate(spec.argv[0]):
                 raise
@@ -66,18 +67,33 @@ class CommandVerifier:
                 kind="command", name=shlex.join(spec.argv), status=CheckStatus.FAIL, gap=gap
             )
         kept = await self._artifacts.put(
-            _report(result), name="test_report", media_type="text/plain", producer=_VERSION
+            report, name="test_report", media_type="text/plain", producer=_VERSION
         )
-        passed = result.exit_code == 0 and not result.timed_out
+        passed = result.passed
         return CheckResult(
             kind="command",
             name=shlex.join(spec.argv),
             status=CheckStatus.PASS if passed else CheckStatus.FAIL,
-            gap="" if passed else _gap(result, root, spec.timeout_s),
+            gap="" if passed else _gap(result, root, self._door.time_for(spec.timeout_s)),
             exit_code=result.exit_code,
             duration_s=round(result.duration_s, 3),
             evidence_ref=kept.uri,
         )
+
+    async def _run(
+        self, spec: CommandSpec, examination: Examination
+    ) -> tuple[CommandResult, bytes]:
+        """How the command did, and the report of it for people."""
+        async with throw_away_folder("checkrein-output-") as keep:
+            result = await self._door.run(
+                spec.argv,
+                root=examination.copy_root,
+                cwd=examination.copy_root,
+                timeout_s=spec.timeout_s,
+                offline=examination.contract.offline,
+                keep=keep,
+            )
+            return result, await asyncio.to_thread(_report, result, keep)
 
 
 def _of_candidate(program: str) -> bool:
@@ -87,21 +103,24 @@ def _of_candidate(program: str) -> bool:
 def _ending(result: CommandResult, timeout_s: float | None) -> str:
     if result.timed_out:
         return "no end within its time" + (f" of {timeout_s:g} s" if timeout_s else "")
+    if result.ended_by not in {Ending.EXIT, Ending.SIGNAL}:
+        return f"ended by its {result.ended_by.replace('_', ' ')}"
     code = result.exit_code
     if code is not None and code < 0:
         return f"ended by signal {-code}"
     return f"exit status {code}"
 
 
-def _report(result: CommandResult) -> bytes:
+def _report(result: CommandResult, keep: Path) -> bytes:
     """The whole outcome as text, for people and for evidence."""
+    held = ", ".join(result.isolated) or "nothing"
     head = (
         f"command: {visible(shlex.join(result.argv))}\n"
         f"outcome: {_ending(result, None)}\nseconds: {result.duration_s:.3f}\n"
+        f"run by: {result.backend}, which isolated {held}\n"
     )
-    return (
-        head.encode() + b"--- stdout ---\n" + result.stdout + b"\n--- stderr ---\n" + result.stderr
-    )
+    stdout, stderr = (keep / "stdout").read_bytes(), (keep / "stderr").read_bytes()
+    return head.encode() + b"--- stdout ---\n" + stdout + b"\n--- stderr ---\n" + stderr
 
 
 def _gap(result: CommandResult, root: Path, timeout_s: float) -> str:
@@ -110,4 +129,4 @@ def _gap(result: CommandResult, root: Path, timeout_s: float) -> str:
     text = visible(said.decode("utf-8", "replace")).strip()
     cut = f"[...]\n{text[-MAX_GAP:]}" if len(text) > MAX_GAP else text
     head = f"{visible(shlex.join(result.argv))}: {_ending(result, timeout_s)}"
-    return without_host_paths(f"{head}\n{cut}", root).strip()
+    return without_host_paths(f"{head}\n{cut}", root, result.root).strip()

@@ -6,7 +6,7 @@ from checkrein.adapters.deliverer_spec import CommandSpec
 from checkrein.contracts.codec import to_ascii
 from checkrein.contracts.message import ApprovalMessage
 from checkrein.errors import DeliveryError, EnvironmentFault
-from checkrein.ports.command_runner import CommandRunner
+from checkrein.ports.command_runner import CommandRunner, Confinement
 
 _OP = "deliver.command"
 _GRACE_S = 5.0
@@ -32,7 +32,7 @@ class CommandDeliverer:
             result = await self._runner.run(
                 self._argv,
                 cwd=self._home,
-                timeout_s=self._timeout_s,
+                confinement=Confinement(timeout_s=self._timeout_s),
                 stdin=(to_ascii(message) + "\n").encode(),
             )
         except EnvironmentFault as error:

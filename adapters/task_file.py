@@ -31,6 +31,8 @@ _ADVICE = {
     "budgets.repairs": "0 means that nothing may be repaired",
     "workspace": "write {path: FOLDER, mode: copy}",
     "commit_authority": "name one person",
+    "environment.image": "pin it by its digest, NAME@sha256:...",
+    "environment.tools.*": "write a least version, for example git: '>=2.30'",
 }
 
 
@@ -89,6 +91,12 @@ def _absolute(document: YamlDocument, contract: TaskContract, base: Path) -> Tas
     if contract.workspace is not None:
         path = os.path.abspath(base / contract.workspace.path)
         changed["workspace"] = contract.workspace.model_copy(update={"path": path})
+    if contract.environment is not None:
+        mounts = [
+            mount.model_copy(update={"path": os.path.abspath(base / mount.path)})
+            for mount in contract.environment.mounts
+        ]
+        changed["environment"] = contract.environment.model_copy(update={"mounts": mounts})
     if contract.policy is not None and not contract.policy.startswith("opa:"):
         changed["policy"] = os.path.abspath(base / contract.policy)
     for field in ("model", "fallback_model", "reviewer"):

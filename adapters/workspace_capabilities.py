@@ -4,27 +4,29 @@
 path guard, which refuses what leads outside whatever the policy said.
 """
 
-from checkrein.adapters.command_runner import LocalCommandRunner
+from checkrein.adapters.command_door import CommandDoor
 from checkrein.adapters.workspace import FolderWorkspace
 from checkrein.adapters.workspace_command import RunCommand
 from checkrein.adapters.workspace_reads import ListFolder, ReadFile
 from checkrein.adapters.workspace_writes import ApplyPatch, WriteFile
+from checkrein.ports.artifact_store import ArtifactStore
 from checkrein.ports.capability import Capability
-from checkrein.ports.command_runner import CommandRunner
 
 
 def workspace_capabilities(
-    workspace: FolderWorkspace, runner: CommandRunner | None = None, *, offline: bool = False
+    workspace: FolderWorkspace,
+    door: CommandDoor | None = None,
+    artifacts: ArtifactStore | None = None,
 ) -> list[Capability]:
     """workspace.read, .list, .write_file, .apply_patch and .run_command.
 
-    `runner` is the door of the last one; by default commands run on this machine. `offline`: the
-    task is `network: none`, so that commands are cut off whatever the policy says.
+    `door` is that of the last one; by default commands run on this machine without a sandbox.
+    `artifacts` keeps whole outputs that are too long to be shown.
     """
     return [
         ReadFile(workspace),
         ListFolder(workspace),
         WriteFile(workspace),
         ApplyPatch(workspace),
-        RunCommand(workspace, runner or LocalCommandRunner(), offline=offline),
+        RunCommand(workspace, door or CommandDoor.local(), artifacts),
     ]

@@ -1,8 +1,9 @@
 """workspace.run_command: one command in a throw-away copy of the workspace.
 
-What it writes there is gone afterwards, so that files change by workspace.apply_patch alone. It is
-no sandbox: the command runs as this user, sees this user's files, and reaches the network unless
-the policy limits it to the profile `offline`. So it is declared as what it may do at its worst.
+What it writes there is gone afterwards, so that files change by workspace.apply_patch alone. What
+else it can reach is the backend's to say: without a sandbox it runs as this user, sees this user's
+files, and reaches the network unless the policy limits it to the profile `offline`. So it is
+declared as what it may do at its worst.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from checkrein.adapters.command_door import CommandDoor
 from checkrein.adapters.command_output import without_host_paths
 from checkrein.adapters.command_words import MAX_WORD, MAX_WORDS, words_of
 from checkrein.adapters.throw_away import throw_away_folder
@@ -22,6 +24,7 @@ from checkrein.contracts.codec import canonical, visible
 from checkrein.contracts.context import Trust
 from checkrein.contracts.effect import EffectStatus, Outcome
 from checkrein.errors import CapabilityError, EnvironmentFault
+from checkrein.ports.artifact_store import ArtifactStore
 from checkrein.ports.capability import (
     CapabilitySpec,
     Description,
@@ -29,7 +32,7 @@ from checkrein.ports.capability import (
     Prepared,
     StillOwner,
 )
-from checkrein.ports.command_runner import CommandResult, CommandRunner
+from checkrein.ports.command_runner import CommandResult
 
 NAME = "workspace.run_command"
 
@@ -38,7 +41,10 @@ RESOURCE = "workspace:."
 
 SANDBOX = "sandbox_profile"
 OFFLINE = "offline"
-"""The one profile that can be had here: no network but the command's own."""
+"""The profile without a network but the command's own."""
+
+ISOLATED = "isolated"
+"""The profile of a sandbox: besides, no files and no processes of this machine."""
 
 TIMEOUT_S = 60
 """Seconds that a command may take where the model names none."""
@@ -53,10 +59,13 @@ _COPYING_S = 60.0
 _NOT_STARTED = frozenset(
     {
         "command_not_started",
+        "confinement_unavailable",
         "no_scratch",
         "no_temporary_folder",
         "offline_unavailable",
         "program_missing",
+        "sandbox_broken",
+        "sandbox_unavailable",
         "workspace_missing",
         "workspace_not_copied",
     }
@@ -96,12 +105,18 @@ class RunCommand(FileCapability):
     )
 
     def __init__(
-        self, workspace: FolderWorkspace, runner: CommandRunner, *, offline: bool = False
+        self,
+        workspace: FolderWorkspace,
+        door: CommandDoor,
+        artifacts: ArtifactStore | None = None,
     ) -> None:
-        """`offline`: every command is cut off, also where no limit says so."""
+        """`artifacts` keeps whole outputs that are too long to be shown."""
         super().__init__(workspace)
-        self._runner = runner
-        self._offline = offline
+        self._door = door
+        self._artifacts = artifacts
+        if door.isolates:
+            profiles = frozenset({OFFLINE, ISOLATED})
+            self.spec = type(self).spec.model_copy(update={"sandbox_profiles": profiles})
 
     async def describe(self, args: dict[str, Any]) -> Description:
         """Name the tree and its version; the facts are the command's words and where it runs.
@@ -140,7 +155,7 @@ class RunCommand(FileCapability):
             resource=RESOURCE,
             from_version=await self._workspace.digest(),
             to_version="",
-            preview=_preview(order) if preview else "",
+            preview=_preview(order, self._door) if preview else "",
             plan=canonical(order),
         )
 
@@ -155,7 +170,7 @@ class RunCommand(FileCapability):
             EnvironmentFault: it ran, and nobody can say what became of it.
         """
         op = f"{NAME}.send"
-        offline = _is_offline(permit.constraints, op) or self._offline
+        offline = _is_offline(permit.constraints, self.spec, op) or self._door.offline
         order: dict[str, Any] = json.loads(prepared.plan)
         argv: list[str] = order["argv"]
         try:
@@ -166,18 +181,33 @@ class RunCommand(FileCapability):
                     _entered, GuardedFolder(root), str(order["folder"]), op
                 )
                 await still_ours(still_owner)
-                result = await self._runner.run(
+                result = await self._door.run(
                     argv,
+                    root=root,
                     cwd=root.joinpath(*segments),
                     timeout_s=float(order["timeout_s"]),
                     offline=offline,
+                    keep=folder,
                 )
                 shown = await asyncio.to_thread(_shown, result, root, offline)
+                shown |= await self._kept(shown, folder)
         except EnvironmentFault as fault:
             if fault.code not in _NOT_STARTED:
                 raise  # it may have run: whoever sent it records that nobody knows
             raise _not_started(fault, argv, op) from fault
         return Outcome(status=EffectStatus.COMMITTED, result=shown)
+
+    async def _kept(self, shown: dict[str, Any], folder: Path) -> dict[str, str]:
+        """Where the whole of each output is that was too long to be shown, for people."""
+        found: dict[str, str] = {}
+        for name in ("stdout", "stderr"):
+            if shown[f"{name}_truncated"] and self._artifacts is not None:
+                data = await asyncio.to_thread((folder / name).read_bytes)
+                kept = await self._artifacts.put(
+                    data, name=f"command_{name}", media_type="text/plain", producer=NAME
+                )
+                found[f"{name}_whole"] = kept.uri
+        return found
 
     async def _copied(self, root: Path, version: str, op: str) -> None:
         """Copy the tree, if it still is what was prepared, and so what was approved."""
@@ -201,22 +231,22 @@ def _entered(files: GuardedFolder, folder: str, op: str) -> tuple[str, ...]:
         return segments
 
 
-def _is_offline(constraints: dict[str, Any], op: str) -> bool:
+def _is_offline(constraints: dict[str, Any], spec: CapabilitySpec, op: str) -> bool:
     """Whether the policy's limits cut the command off.
 
     Raises:
-        CapabilityError: constraint_unavailable, a limit or a profile that is not known here.
+        CapabilityError: constraint_unavailable, a limit or a profile that cannot be had here.
     """
     profile = constraints.get(SANDBOX)
     unknown = sorted(constraints.keys() - {SANDBOX})
-    if unknown or profile not in (None, OFFLINE):
+    if unknown or not (profile is None or profile in spec.sandbox_profiles):
         name = unknown[0] if unknown else f"{SANDBOX} {profile!r}"
         raise CapabilityError(
             f"The limit {name} cannot be enforced on commands. Nothing was run.",
             op=op,
             code="constraint_unavailable",
         )
-    return profile == OFFLINE
+    return profile is not None
 
 
 def _not_started(fault: EnvironmentFault, argv: list[str], op: str) -> CapabilityError:
@@ -234,12 +264,15 @@ def _not_started(fault: EnvironmentFault, argv: list[str], op: str) -> Capabilit
 
 def _shown(result: CommandResult, root: Path, offline: bool) -> dict[str, Any]:
     """How it ended, and the end of what it said."""
-    stdout, stdout_cut = _end_of(result.stdout, root)
-    stderr, stderr_cut = _end_of(result.stderr, root)
+    stdout, stdout_cut = _end_of(result.stdout, root, result.root)
+    stderr, stderr_cut = _end_of(result.stderr, root, result.root)
     return {
         "argv": result.argv,
         "exit_code": result.exit_code,
+        "ended_by": str(result.ended_by),
+        "limits_met": [str(limit) for limit in result.limits_met],
         "timed_out": result.timed_out,
+        "backend": result.backend,
         "duration_s": round(result.duration_s, 3),
         "offline": offline,
         "stdout": stdout,
@@ -249,21 +282,34 @@ def _shown(result: CommandResult, root: Path, offline: bool) -> dict[str, Any]:
     }
 
 
-def _end_of(said: bytes, root: Path) -> tuple[str, bool]:
+def _end_of(said: bytes, root: Path, seen: str) -> tuple[str, bool]:
     # The copy's place says nothing to a model, and is another one at the next call.
-    text = without_host_paths(visible(said.decode("utf-8", "replace")), root)
+    text = without_host_paths(visible(said.decode("utf-8", "replace")), root, seen)
     return text[-MAX_SHOWN:], len(text) > MAX_SHOWN
 
 
-def _preview(order: dict[str, Any]) -> str:
+def _preview(order: dict[str, Any], door: CommandDoor) -> str:
     """For people: every word apart, with marks that would reorder them on a screen written out."""
     words = "\n".join(f"  {_printable(word)}" for word in order["argv"])
     return (
-        f"Run in the folder {_printable(order['folder'])}, for at most {order['timeout_s']} s:\n"
+        f"Run in the folder {_printable(order['folder'])}, for at most "
+        f"{door.time_for(order['timeout_s']):g} s:\n"
         f"{words}\n"
-        "It runs in a copy of the workspace, which is thrown away with all that it wrote there. It "
-        "is no sandbox: it runs as this user, and reaches the network unless a limit forbids it."
+        "It runs in a copy of the workspace, which is thrown away with all that it wrote there. "
+        f"{_reach(door)}"
     )
+
+
+def _reach(door: CommandDoor) -> str:
+    network = (
+        "It has no network."
+        if door.offline
+        else "It reaches the network unless a limit forbids it."
+    )
+    if door.isolates:
+        sandbox = f"The sandbox ({door.offer.backend}) keeps it from all other files"
+        return f"{sandbox} and processes of this machine. {network}"
+    return f"It is no sandbox: it runs as this user. {network}"
 
 
 def _printable(word: str) -> str:

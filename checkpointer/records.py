@@ -13,6 +13,7 @@ from checkrein.contracts.attempt import Attempt
 from checkrein.contracts.budget import BookLine
 from checkrein.contracts.decision import PolicyDecision
 from checkrein.contracts.effect import Effect
+from checkrein.contracts.environment import ChosenEnvironment
 from checkrein.contracts.observation import Observation
 from checkrein.contracts.task import Task
 from checkrein.contracts.verification import VerificationResult
@@ -151,6 +152,11 @@ class PostgresRecords:
         if not rows:
             raise _no_attempt(attempt_id, "records.books")
         return [BookLine.model_validate(row) for row in rows]
+
+    async def environment(self, attempt_id: str) -> ChosenEnvironment | None:
+        """See the port."""
+        rows = await self._rows("environment", attempt=attempt_id)
+        return ChosenEnvironment.model_validate(rows[0]["environment"]) if rows else None
 
     async def dossier(self, attempt_id: str) -> dict[str, Any]:
         """See the port."""

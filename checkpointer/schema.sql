@@ -1545,7 +1545,7 @@ BEGIN
         RETURN checkrein.on_gate(a, kind, p, at_seq);
     WHEN 'checkpoint_saved', 'suspended', 'run_resumed', 'cancel_requested', 'pause_requested',
          'cancelled', 'attempt_ended', 'budget_exhausted', 'retry_scheduled', 'policy_reloaded',
-         'policy_refused', 'no_progress_noticed' THEN
+         'policy_refused', 'no_progress_noticed', 'environment_chosen' THEN
         PERFORM checkrein.on_attempt(a, kind, p, at_seq);
         RETURN nullif(a.head_seq, 0);
     ELSE

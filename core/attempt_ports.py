@@ -6,7 +6,7 @@ import tempfile
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -15,7 +15,8 @@ from langchain_core.language_models import BaseChatModel
 from checkrein.adapters.absent import AbsentModel, AbsentPolicy
 from checkrein.adapters.artifact_files import FolderArtifactStore
 from checkrein.adapters.chat_model import ChatModel
-from checkrein.adapters.command_runner import LocalCommandRunner
+from checkrein.adapters.command_backends import CommandBackends
+from checkrein.adapters.command_door import CommandDoor
 from checkrein.adapters.command_verifier import CommandVerifier
 from checkrein.adapters.hand_in import SubmitPlan, SubmitResult
 from checkrein.adapters.open_model import open_model
@@ -25,6 +26,7 @@ from checkrein.adapters.unchanged_verifier import UnchangedVerifier
 from checkrein.adapters.workspace import FolderWorkspace
 from checkrein.adapters.workspace_capabilities import workspace_capabilities
 from checkrein.contracts.attempt import WorkspaceRef
+from checkrein.contracts.environment import ChosenEnvironment
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError
 from checkrein.policy_opening import check_apart, opened_policy
@@ -76,6 +78,7 @@ class Opener:
     artifacts: FolderArtifactStore
     policies: IdlePolicies
     failpoints: Failpoints
+    commands: CommandBackends = field(default_factory=CommandBackends)
 
     async def make_workspace(self, contract: TaskContract, attempt_id: str) -> WorkspaceRef:
         """The contract's folder; a task without one works in an empty folder of its own."""
@@ -115,9 +118,12 @@ class Opener:
             attempt_id=attempt_id,
             failpoint=self.failpoints.reach,
         )
-        capabilities = self._capabilities(contract, folder, only_to_end=only_to_end)
+        door, environment = await self._door(contract, only_to_end=only_to_end)
+        capabilities = self._capabilities(contract, folder, door, only_to_end=only_to_end)
+        for name in environment.withdrawn if environment else ():
+            del capabilities[name]
         verifiers = (
-            CommandVerifier(LocalCommandRunner(), self.artifacts),
+            CommandVerifier(door, self.artifacts),
             UnchangedVerifier(),
         )
         async with (
@@ -133,16 +139,29 @@ class Opener:
                 clock=SystemClock(),
                 failpoints=self.failpoints,
                 workspace=folder,
+                environment=environment,
                 fallback=None if only_to_end else await self._other(contract.fallback_model),
                 reviewer=None if only_to_end else await self._other(contract.reviewer),
             )
 
+    async def _door(
+        self, contract: TaskContract, *, only_to_end: bool
+    ) -> tuple[CommandDoor, ChosenEnvironment | None]:
+        if only_to_end:
+            return CommandDoor.local(offline=contract.offline), None
+        return await self.commands.door(contract)
+
     def _capabilities(
-        self, contract: TaskContract, folder: FolderWorkspace, *, only_to_end: bool
+        self,
+        contract: TaskContract,
+        folder: FolderWorkspace,
+        door: CommandDoor,
+        *,
+        only_to_end: bool,
     ) -> dict[str, Capability]:
         """All that this process can do, by name; what the contract grants must be among it."""
         granted = [] if only_to_end else contract.capabilities
-        files = workspace_capabilities(folder, offline=contract.offline)
+        files = workspace_capabilities(folder, door, self.artifacts)
         own = [*files, SubmitPlan(), SubmitResult(folder)]
         given = [*own, *self.given.capabilities]
         known = {capability.spec.name: capability for capability in given}

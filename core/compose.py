@@ -6,6 +6,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
 from checkrein.adapters.artifact_files import FolderArtifactStore
+from checkrein.adapters.command_backends import CommandBackends
 from checkrein.adapters.task_file import LoadedTask, load_task
 from checkrein.attempt_ports import Given, Opener
 from checkrein.checkpointer import embedded_server, migrate, pool, server
@@ -17,6 +18,7 @@ from checkrein.checkpointer.outbox import PostgresOutbox
 from checkrein.checkpointer.records import PostgresRecords
 from checkrein.checkpointer.store import Observer, PostgresEventStore
 from checkrein.checkpointer.tokens import PostgresTokens, opened_tokens
+from checkrein.contracts.environment import Offer
 from checkrein.graph.lifecycle import FrontDoor
 from checkrein.policy_opening import Standing, policy_standing
 from checkrein.policy_rego.idle import IdlePolicies
@@ -29,6 +31,7 @@ __all__ = [
     "LoadedTask",
     "Parts",
     "Standing",
+    "command_offers",
     "composed",
     "database_of",
     "embedded_server",
@@ -74,6 +77,11 @@ async def last_policy_change(settings: Settings) -> RecordedChange | None:
     database = await database_of(settings)
     async with pool.opened(database.app, size=1, op="compose.last_change") as connections:
         return await PostgresDecisions(connections).last_change()
+
+
+async def command_offers() -> list[Offer]:
+    """What each backend that runs commands is on this machine."""
+    return await CommandBackends().offers()
 
 
 @asynccontextmanager

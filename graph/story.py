@@ -99,6 +99,16 @@ def _reloaded(p: e.PolicyReloaded) -> Told:
     return "policy", f"its folder changed: {plain(p.version[:19])} decides from here on"
 
 
+def _placed(p: e.EnvironmentChosen) -> Told:
+    found = p.environment
+    if found.backend is None:
+        withdrawn = plain(", ".join(found.withdrawn)) or "nothing"
+        return "harness", f"can run no commands here; withdraws {withdrawn}"
+    again = "goes on in another environment: " if p.restored_differs else ""
+    lacks = f"; it does not hold {', '.join(found.does_not)}" if found.does_not else ""
+    return "harness", f"{again}commands run in {found.backend}{lacks}"
+
+
 def _kept(p: e.PolicyRefused) -> Told:
     return "policy", f"its folder changed and is refused; the old rules go on ({plain(p.problem)})"
 
@@ -215,6 +225,7 @@ _TELLERS: dict[type[Any], Callable[[Any], Told]] = {
     e.PolicyReloaded: _reloaded,
     e.PolicyRefused: _kept,
     e.ApprovalPrepared: _prepared,
+    e.EnvironmentChosen: _placed,
     e.CheckpointSaved: lambda p: ("harness", "saves a checkpoint: from here it can go on safely"),
     e.ApprovalRequested: lambda p: ("harness", f"offers the request to people: {p.approval_id}"),
     e.Suspended: lambda p: ("harness", f"waits as {p.status}: {plain(p.reason)}"),

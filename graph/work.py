@@ -11,7 +11,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import InvalidUpdateError
 from langgraph.types import Command
 
-from checkrein.contracts.event import RunResumed
+from checkrein.contracts.environment import Isolation
+from checkrein.contracts.event import EnvironmentChosen, RunResumed
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import LeaseLostError, StoreError
 from checkrein.graph.build import Graph, build
@@ -133,8 +134,19 @@ class Work:
             if self._how is not None:
                 await run.record(RunResumed(how=self._how, fence=lease.fence))
                 await run.reach("in_recover")
+            await self._placed(run)
             await self._run_through(run)
         return await self._told(self._note)
+
+    async def _placed(self, run: Run) -> None:
+        """Record where commands run from here on, where the task says what it needs of that."""
+        found = self._ports.environment
+        if found is None or self._contract.environment is None:
+            return
+        before = await run.lease.records.environment(run.attempt_id)
+        if before != found:
+            differs = before is not None
+            await run.record(EnvironmentChosen(environment=found, restored_differs=differs))
 
     async def _run_through(self, run: Run) -> None:
         lease = run.lease
@@ -224,7 +236,19 @@ class Work:
     async def _told(self, note: Callable[[Report], str | None] | str | None = None) -> Report:
         found = await report(self._means.records, self._attempt_id)
         text = note(found) if callable(note) else note
-        return found.model_copy(update={"warnings": [text] if text else []})
+        warnings = [text] if text else []
+        return found.model_copy(update={"warnings": [*warnings, *self._open_to()]})
+
+    def _open_to(self) -> list[str]:
+        """What people should know of commands that are not kept apart."""
+        found = self._ports.environment
+        if found is None or Isolation.FILES in found.isolates or found.backend is None:
+            return []
+        kept = ", ".join(found.does_not)
+        return [
+            f"Commands of this attempt run by `{found.backend}`, which does not isolate {kept}. "
+            "`checkrein doctor` tells how to get a sandbox."
+        ]
 
 
 async def _entry(

@@ -88,7 +88,9 @@ async def compiled(run: Run, position: Position) -> CompiledContext:
     """Make the context of the coming turn. Deterministic: the same position, the same bytes."""
     number = _next(position)
     history = await _history(run, number)
-    head = messages.opening(run.contract, position, number)
+    environment = run.ports.environment
+    withdrawn = environment.withdrawn if environment else []
+    head = messages.opening(run.contract, position, number, withdrawn)
     noticed = standing_notice(run, position, number)
     withheld = [] if noticed is None else noticed.withheld
     specs = [spec for spec in offered(run, position) if spec.name not in withheld]

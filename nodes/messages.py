@@ -1,6 +1,6 @@
 """How events become messages: rules and goal first, then turns word for word, bounded."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,12 +44,22 @@ def tool(spec: CapabilitySpec) -> ToolDescription:
     )
 
 
-def opening(contract: TaskContract, position: Position, turn: int) -> list[Message]:
-    """The rules, and the goal with what must hold and what is left."""
+def opening(
+    contract: TaskContract, position: Position, turn: int, withdrawn: Sequence[str] = ()
+) -> list[Message]:
+    """The rules, and the goal with what must hold and what is left.
+
+    `withdrawn`: granted capabilities that this machine cannot offer.
+    """
     lines = [f"Goal: {contract.goal}"]
     lines += [f"Constraint: {item}" for item in contract.constraints if isinstance(item, str)]
     if contract.protected:
         lines.append(f"These paths must stay unchanged: {', '.join(contract.protected)}")
+    if withdrawn:
+        lines.append(
+            "This machine has no environment for commands such as the task needs, so that "
+            f"{', '.join(withdrawn)} is withdrawn. Work without it."
+        )
     if position.planning(contract):
         lines.append(
             "Plan mode: look around and hand in a plan by plan_submit. Nothing may change before "

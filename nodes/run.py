@@ -110,8 +110,11 @@ class Run:
 
     async def broken(self, error: EnvironmentFault) -> "Step":
         """End the attempt because the machine or its workspace is broken."""
+        again = " It may pass: `checkrein retry` makes a new attempt." if error.retryable else ""
         status = AttemptStatus.ENVIRONMENT_ERROR
-        await self.record(AttemptEnded(status=status, detail=str(error), error_type=error.code))
+        await self.record(
+            AttemptEnded(status=status, detail=str(error) + again, error_type=error.code)
+        )
         return Step("environment_error")
 
     async def reach(self, place: str) -> None:

@@ -81,6 +81,12 @@ FROM checkrein.authority
 WHERE %(tenant)s::text IS NULL OR tenant = %(tenant)s
 ORDER BY n DESC LIMIT 1000
 
+-- name: environment
+SELECT e.payload::json -> 'environment' AS environment
+FROM checkrein.events e
+WHERE e.attempt_id = %(attempt)s AND e.type = 'environment_chosen'
+ORDER BY e.seq DESC LIMIT 1
+
 -- name: repeats
 SELECT 1 AS found
 FROM checkrein.attempts mine

@@ -46,6 +46,7 @@ from checkrein.contracts.event_attempt import (
     Cancelled,
     CancelRequested,
     CheckpointSaved,
+    EnvironmentChosen,
     PauseRequested,
     RunResumed,
     Suspended,
@@ -92,6 +93,7 @@ __all__ = [
     "CandidateSealed",
     "ChainFault",
     "CheckpointSaved",
+    "EnvironmentChosen",
     "ContextCompiled",
     "EffectCommitted",
     "EffectDenied",
@@ -153,6 +155,7 @@ Payload = Annotated[
     | PolicyRefused
     | ApprovalPrepared
     | CheckpointSaved
+    | EnvironmentChosen
     | ApprovalRequested
     | Suspended
     | ApprovalDecided

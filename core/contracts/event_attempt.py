@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from checkrein.contracts.attempt import Attempt, AttemptStatus
 from checkrein.contracts.budget import BudgetLimits
+from checkrein.contracts.environment import ChosenEnvironment
 from checkrein.contracts.event_base import PayloadBase
 from checkrein.contracts.task import Task
 
@@ -23,6 +24,18 @@ class AttemptStarted(PayloadBase):
     attempt: Attempt
     contract: dict[str, Any]
     budgets: BudgetLimits
+
+
+class EnvironmentChosen(PayloadBase):
+    """Where commands run from here on; again whenever that is another place than before.
+
+    Attributes:
+        restored_differs: an owner went on where it is not as it was before.
+    """
+
+    type: Literal["environment_chosen"] = "environment_chosen"
+    environment: ChosenEnvironment
+    restored_differs: bool = False
 
 
 class CheckpointSaved(PayloadBase):

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from checkrein.contracts.budget import BudgetLimits, Money, SharedLimits, priced
 from checkrein.contracts.check import Check, CommandCheck, Glob, UnchangedCheck
 from checkrein.contracts.codec import Frozen, digest_of
+from checkrein.contracts.environment import EnvironmentSpec
 from checkrein.contracts.progress import ProgressRules
 
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\w.@+-]+$")]
@@ -128,6 +129,7 @@ class TaskContract(Frozen):
     reviewer: str | None = Field(default=None, min_length=1, max_length=512)
     workspace: WorkspaceSpec | None = None
     policy: str | None = Field(default=None, min_length=1, max_length=4096)
+    environment: EnvironmentSpec | None = None
     capabilities: list[CapabilityName] = Field(default_factory=list[CapabilityName], max_length=256)
     essential: list[CapabilityName] = Field(default_factory=list[CapabilityName], max_length=256)
     constraints: list[Constraint] = Field(default_factory=list[Constraint], max_length=256)

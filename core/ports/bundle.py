@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from checkrein.contracts.environment import ChosenEnvironment
 from checkrein.ports.artifact_store import ArtifactStore
 from checkrein.ports.capability import Capability
 from checkrein.ports.clock import Clock
@@ -15,9 +16,11 @@ from checkrein.ports.workspace import Workspace
 
 @dataclass(frozen=True)
 class Ports:
-    """What the nodes of one attempt may reach. `capabilities` is by name.
+    """What the nodes of one attempt may reach.
 
     Attributes:
+        capabilities: by name.
+        environment: where its commands run; None where it can run none.
         fallback: decides in the model's place once that has gone in circles.
         reviewer: looks at a run that goes in circles; it is given no tools.
     """
@@ -30,5 +33,6 @@ class Ports:
     clock: Clock
     failpoints: Failpoints
     workspace: Workspace
+    environment: ChosenEnvironment | None = None
     fallback: Model | None = None
     reviewer: Model | None = None

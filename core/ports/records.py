@@ -11,6 +11,7 @@ from checkrein.contracts.budget import BookLine, Budget, BudgetLine, NearLimit
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.decision import PolicyDecision
 from checkrein.contracts.effect import Effect, ToolTry
+from checkrein.contracts.environment import ChosenEnvironment
 from checkrein.contracts.observation import Observation
 from checkrein.contracts.permission import Permission
 from checkrein.contracts.progress import Notice
@@ -250,6 +251,10 @@ class Records(Protocol):
 
     async def books(self, attempt_id: str) -> list[BookLine]:
         """Every budget of every pool that the attempt draws on, its own first."""
+        ...
+
+    async def environment(self, attempt_id: str) -> ChosenEnvironment | None:
+        """Where the attempt's commands ran last, by its own record; None where that holds none."""
         ...
 
     async def dossier(self, attempt_id: str) -> dict[str, Any]:

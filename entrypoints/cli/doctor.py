@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from checkrein.entrypoints.cli.console import out, out_json, shown
 from checkrein.entrypoints.cli.doctor_part import Part
 from checkrein.entrypoints.cli.doctor_policy import policy_part
+from checkrein.entrypoints.cli.doctor_sandbox import sandbox_parts
 from checkrein.entrypoints.cli.exits import Exit
 from checkrein.entrypoints.cli.live import Live
 from checkrein.entrypoints.cli.opening import be_quiet
@@ -55,7 +56,7 @@ def doctor(json: Json = False) -> int:
         from checkrein.settings import Settings
 
         settings = Settings.from_env()
-        parts = [_python(), *_packages(), *_programs(), _offline()]
+        parts = [_python(), *_packages(), *_programs(), _offline(), *sandbox_parts()]
         live.waiting("the database")
         server, migrated = _server(settings)
         live.waiting("the policy")

@@ -30,6 +30,15 @@ def _reloaded(p: e.PolicyReloaded) -> str:
     return f"the policy's folder changed: {p.version[:19]} decides from now on"
 
 
+def _placed(p: e.EnvironmentChosen) -> str:
+    found = p.environment
+    if found.backend is None:
+        return f"no command can be run here; withdrawn: {', '.join(found.withdrawn) or 'nothing'}"
+    again = "the environment is another one than before: " if p.restored_differs else ""
+    lacks = f", which does not isolate {', '.join(found.does_not)}" if found.does_not else ""
+    return f"{again}commands run by {found.backend}{lacks}"
+
+
 def _kept(p: e.PolicyRefused) -> str:
     return f"a change of the policy's folder is refused, {p.serving[:19]} goes on: {p.problem}"
 
@@ -98,6 +107,7 @@ TELLERS: dict[type[Any], Teller] = {
     e.PolicyReloaded: _reloaded,
     e.PolicyRefused: _kept,
     e.ApprovalPrepared: lambda p: f"stores the request {p.approval.approval_id}",
+    e.EnvironmentChosen: _placed,
     e.CheckpointSaved: lambda p: "is at a safe point",
     e.ApprovalRequested: lambda p: f"asks people for approval {p.approval_id}",
     e.Suspended: lambda p: f"waits as {p.status}: {p.reason}",

@@ -12,6 +12,7 @@ from process_trees import alive, until_gone
 
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.effect import EffectStatus
+from checkrein.contracts.environment import EnvironmentSpec
 from checkrein.contracts.event import Observed
 from checkrein.graph.reconciliation import reconcile_by_person
 from checkrein.settings import Settings
@@ -20,13 +21,15 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /pro
 
 CHILD = Path(__file__).parents[1] / "support" / "crash_child.py"
 RUN = "workspace.run_command"
+# Without a sandbox, so that a command can count its runs outside of its copy.
+LOCAL = EnvironmentSpec(backends=["local"], network="host")
 
 
 def task_file(folder: Path, script: str) -> Path:
     """A task whose one command counts its runs in a file outside of the workspace."""
     argv = ["sh", "-c", f"echo ran >> {folder / 'runs'}; {script}"]
     turns = [loops.says("", loops.call(RUN, argv=argv)), loops.DONE]
-    task = loops.contract(folder, turns, capabilities=[RUN])
+    task = loops.contract(folder, turns, capabilities=[RUN], environment=LOCAL)
     file = folder / "contract.json"
     file.write_text(task.model_dump_json(), encoding="utf-8")
     return file

@@ -21,6 +21,7 @@ from checkrein.compose import Parts
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.context import Trust
 from checkrein.contracts.effect import EffectStatus
+from checkrein.contracts.environment import EnvironmentSpec
 from checkrein.contracts.event import Observed
 from checkrein.contracts.observation import Observation
 from checkrein.errors import EnvironmentFault
@@ -33,6 +34,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /pro
 
 RUN = "workspace.run_command"
 CONNECT = "import socket; socket.create_connection(('127.0.0.1', {port}), 5); print('reached it')"
+# Without a sandbox, so that what a command wrote outside of its copy can be seen.
+LOCAL = EnvironmentSpec(backends=["local"], network="host")
 OWN = """package checkrein.rules.own
 
 allow contains {{"reason_code": "own_allows"}}
@@ -203,7 +206,8 @@ async def test_a_machine_that_cannot_cut_off_runs_nothing(
     monkeypatch.setattr(command_runner, "find_offline", missing)
     ran = tmp_path / "ran"
     limit = '{"sandbox_profile": "offline"}'
-    seen, report = await one(tmp_path, settings, call(RUN, argv=["touch", str(ran)]), limit)
+    wanted = call(RUN, argv=["touch", str(ran)])
+    seen, report = await one(tmp_path, settings, wanted, limit, environment=LOCAL)
     assert (seen.status, code(seen)) == ("failed", "offline_unavailable")
     assert not ran.exists()
     assert report.effects == {"REFUSED": 1}
@@ -319,7 +323,7 @@ async def test_an_approval_is_for_the_tree_that_was_there(
     """Protects the person who approves: what runs, runs on the state that they saw."""
     ran = tmp_path / "ran"
     turns = [says("", call(RUN, argv=["touch", str(ran)])), DONE]
-    task = contract(tmp_path, turns, policy=ASK_WRITES, capabilities=[RUN])
+    task = contract(tmp_path, turns, policy=ASK_WRITES, capabilities=[RUN], environment=LOCAL)
     async with opened(settings) as (harness, _):
         report = await harness.run(task)
         (Path(report.workspace) / "a.txt").write_text("other\n", encoding="utf-8")

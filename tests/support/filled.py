@@ -20,6 +20,7 @@ from checkrein.contracts.check import (
 )
 from checkrein.contracts.decision import DecisionOutput, Verdict
 from checkrein.contracts.effect import EffectStatus, Outcome
+from checkrein.contracts.environment import EnvironmentSpec
 from checkrein.contracts.event import EffectRefused, EffectUnknown
 from checkrein.contracts.permission import Bound, Reach, Scope
 
@@ -31,6 +32,7 @@ TEXT = "x1"
 # What the annotations cannot say: fields that go together.
 FIXED: dict[type[BaseModel], dict[str, Any]] = {
     ArtifactSpec: {"media_type": "text/plain"},
+    EnvironmentSpec: {"tools": {"git": ">=2.30"}, "packages": {"pytest": "9"}},
     FileStateSpec: {"sha256": "0" * 64},
     HttpStateSpec: {"url": "http://127.0.0.1/", "status": 200},
     ModelJudgeSpec: {"sample": 0.5},

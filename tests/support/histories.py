@@ -32,6 +32,7 @@ from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.budget import Budget
 from checkrein.contracts.decision import ApprovalTerms, Verdict
 from checkrein.contracts.effect import EffectStatus
+from checkrein.contracts.environment import ChosenEnvironment
 from checkrein.contracts.event import (
     ActionProposed,
     BudgetExhausted,
@@ -42,6 +43,7 @@ from checkrein.contracts.event import (
     Cancelled,
     CancelRequested,
     CheckpointSaved,
+    EnvironmentChosen,
     PauseRequested,
     Payload,
     PolicyRefused,
@@ -136,6 +138,7 @@ def _of_attempt(attempt_id: str, fence: int) -> list[Payload]:
         PolicyReloaded(version="sha256:2", before="sha256:1"),
         PolicyRefused(version="", serving="sha256:1", problem="it does not exist"),
         CheckpointSaved(turn=1),
+        EnvironmentChosen(environment=ChosenEnvironment(backend="local")),
         RunResumed(how="recover", fence=fence),
         PauseRequested(by="bob"),
         CancelRequested(by="bob", reason="enough"),

@@ -401,4 +401,5 @@ _HANDLERS: dict[type, Callable[[Folded, Any], None]] = {
     e.RetryScheduled: _only_a_fact,
     e.PolicyReloaded: _only_a_fact,
     e.PolicyRefused: _only_a_fact,
+    e.EnvironmentChosen: _only_a_fact,
 }

@@ -14,7 +14,7 @@ from checkrein.adapters.command_offline import find_offline
 from checkrein.adapters.command_output import HeadAndTail
 from checkrein.adapters.command_runner import SEARCH_PATH, LocalCommandRunner
 from checkrein.errors import EnvironmentFault, InputError
-from checkrein.ports.command_runner import CommandResult
+from checkrein.ports.command_runner import CommandResult, Confinement
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
@@ -22,8 +22,11 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 async def run(
     tmp_path: Path, *argv: str, timeout_s: float = 20, offline: bool = False
 ) -> CommandResult:
-    runner = LocalCommandRunner(scratch=tmp_path, output_bytes=1000, file_bytes=100_000)
-    return await runner.run(list(argv), cwd=tmp_path, timeout_s=timeout_s, offline=offline)
+    runner = LocalCommandRunner(scratch=tmp_path, output_bytes=1000)
+    held = Confinement(
+        timeout_s=timeout_s, network="none" if offline else "host", file_bytes=100_000
+    )
+    return await runner.run(list(argv), cwd=tmp_path, confinement=held)
 
 
 async def fault_of(tmp_path: Path, *argv: str) -> EnvironmentFault:
@@ -181,11 +184,12 @@ HARNESS = """
 import asyncio, sys
 from pathlib import Path
 from checkrein.adapters.command_runner import LocalCommandRunner
+from checkrein.ports.command_runner import Confinement
 
 asyncio.run(
     LocalCommandRunner(scratch=Path(sys.argv[2]).parent).run(
         ["sh", "-c", f"echo on > {sys.argv[2]}; setsid sleep {sys.argv[1]} & sleep {sys.argv[1]}"],
-        cwd=Path(sys.argv[2]).parent, timeout_s=60,
+        cwd=Path(sys.argv[2]).parent, confinement=Confinement(timeout_s=60),
     )
 )
 """
@@ -223,12 +227,16 @@ async def test_what_cannot_be_run_is_named(tmp_path: Path) -> None:
     (tmp_path / "plain").write_text("x")
     assert (await fault_of(tmp_path, "./plain")).code == "program_missing"
     with pytest.raises(EnvironmentFault, match="No process can be started in"):
-        await LocalCommandRunner().run(["true"], cwd=tmp_path / "gone", timeout_s=5)
+        await LocalCommandRunner().run(
+            ["true"], cwd=tmp_path / "gone", confinement=Confinement(timeout_s=5)
+        )
     for argv in ([], ["a\0b"]):
         with pytest.raises(InputError):
-            await LocalCommandRunner().run(argv, cwd=tmp_path, timeout_s=5)
+            await LocalCommandRunner().run(argv, cwd=tmp_path, confinement=Confinement(timeout_s=5))
     with pytest.raises(EnvironmentFault, match="No scratch folder"):
-        await LocalCommandRunner(scratch=tmp_path / "gone").run(["true"], cwd=tmp_path, timeout_s=5)
+        await LocalCommandRunner(scratch=tmp_path / "gone").run(
+            ["true"], cwd=tmp_path, confinement=Confinement(timeout_s=5)
+        )
 
 
 CONNECT = """

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from checkrein.adapters.artifact_files import FolderArtifactStore
-from checkrein.adapters.command_runner import LocalCommandRunner
+from checkrein.adapters.command_door import CommandDoor
 from checkrein.adapters.command_verifier import CommandVerifier
 from checkrein.adapters.unchanged_verifier import UnchangedVerifier
 from checkrein.adapters.workspace import FolderWorkspace
@@ -81,7 +81,7 @@ async def verdicts(
     assert isinstance(check, CommandCheck)
     state = await workspace.copy_to(copy)
     seen = Examination(attempt_id="a1", contract=contract, copy_root=copy, state_digest=state)
-    runs = CommandVerifier(LocalCommandRunner(), FolderArtifactStore(home))
+    runs = CommandVerifier(CommandDoor.local(), FolderArtifactStore(home))
     tests = await runs.verify(check, seen, workspace)
     same = UnchangedCheck(unchanged=contract.protected)
     return tests.status, (await UnchangedVerifier().verify(same, seen, workspace)).status

@@ -6,16 +6,17 @@ from pathlib import Path
 import pytest
 
 from checkrein.adapters.artifact_files import FolderArtifactStore
+from checkrein.adapters.command_door import CommandDoor
 from checkrein.adapters.command_output import without_host_paths
-from checkrein.adapters.command_runner import LocalCommandRunner
 from checkrein.adapters.command_verifier import MAX_GAP, CommandVerifier
 from checkrein.adapters.unchanged_verifier import UnchangedVerifier
 from checkrein.adapters.workspace import FolderWorkspace
 from checkrein.contracts.check import Check, CommandCheck, CommandSpec, UnchangedCheck
+from checkrein.contracts.environment import Offer, offered
 from checkrein.contracts.task import Constraint, NetworkConstraint, TaskContract
 from checkrein.contracts.verification import CheckResult, CheckStatus
 from checkrein.errors import EnvironmentFault, InputError
-from checkrein.ports.command_runner import CommandResult
+from checkrein.ports.command_runner import CommandResult, CommandRunner, Confinement, Ending
 from checkrein.ports.verifier import Examination
 
 
@@ -26,7 +27,7 @@ def store(home: Path) -> FolderArtifactStore:
 
 @pytest.fixture
 def verifier(store: FolderArtifactStore) -> CommandVerifier:
-    return CommandVerifier(LocalCommandRunner(), store)
+    return CommandVerifier(CommandDoor.local(), store)
 
 
 def command(*argv: str, timeout_s: int = 30) -> CommandCheck:
@@ -109,6 +110,10 @@ async def test_a_program_of_the_candidate_that_is_missing_fails_it(
         await judged(verifier, workspace, source, command("no-such-program"))
 
 
+async def door_to(runner: CommandRunner) -> CommandDoor:
+    return CommandDoor(runner, await runner.offer(), Confinement(timeout_s=60))
+
+
 class _Recorder:
     """A runner that only notes whether a network was allowed."""
 
@@ -120,14 +125,20 @@ class _Recorder:
         argv: list[str],
         *,
         cwd: Path,
-        timeout_s: float,
-        offline: bool = False,
+        confinement: Confinement,
         stdin: bytes = b"",
+        keep: Path | None = None,
     ) -> CommandResult:
-        self.offline.append(offline)
+        self.offline.append(confinement.network == "none")
+        assert keep is not None
+        for name in ("stdout", "stderr"):
+            (keep / name).write_bytes(b"")
         return CommandResult(
-            argv=argv, exit_code=0, stdout=b"", stderr=b"", timed_out=False, duration_s=0.1
+            argv=argv, exit_code=0, stdout=b"", stderr=b"", ended_by=Ending.EXIT, duration_s=0.1
         )
+
+    async def offer(self) -> Offer:
+        return offered("local", "", set(), ["none", "host"])
 
 
 async def test_network_none_reaches_the_runner(
@@ -135,7 +146,7 @@ async def test_network_none_reaches_the_runner(
 ) -> None:
     """Protects the constraint: it is enforced where commands run, not only written down."""
     recorder, check = _Recorder(), command("true")
-    verifier = CommandVerifier(recorder, store)
+    verifier = CommandVerifier(await door_to(recorder), store)
     await verifier.verify(check, examination(source, check), workspace)
     none = NetworkConstraint(network="none")
     await verifier.verify(check, examination(source, check, none), workspace)

@@ -6,15 +6,17 @@ from typing import Any
 import jsonschema
 import pytest
 
+from checkrein.adapters.command_door import CommandDoor
 from checkrein.adapters.workspace import FolderWorkspace
 from checkrein.adapters.workspace_command import NAME, RunCommand
 from checkrein.contracts.action import Guarantee, Lookup, SideEffect
 from checkrein.contracts.context import Trust
 from checkrein.contracts.effect import EffectStatus, Outcome
+from checkrein.contracts.environment import Isolation, Offer, offered
 from checkrein.errors import CapabilityError, EnvironmentFault
 from checkrein.nodes.limits import unavailable
 from checkrein.ports.capability import Permit, Prepared
-from checkrein.ports.command_runner import CommandResult
+from checkrein.ports.command_runner import CommandResult, Confinement, Ending
 from checkrein.ports.effect_contract import contradictions
 
 
@@ -30,11 +32,11 @@ class Recorder:
         argv: list[str],
         *,
         cwd: Path,
-        timeout_s: float,
-        offline: bool = False,
+        confinement: Confinement,
         stdin: bytes = b"",
+        keep: Path | None = None,
     ) -> CommandResult:
-        self.asked.append((argv, cwd.name, timeout_s, offline))
+        self.asked.append((argv, cwd.name, confinement.timeout_s, confinement.network == "none"))
         if self._fault is not None:
             raise self._fault
         return CommandResult(
@@ -42,9 +44,17 @@ class Recorder:
             exit_code=0,
             stdout=f"{cwd}/a.py:1 \xff".encode("latin-1"),
             stderr=b"\0",
-            timed_out=False,
+            ended_by=Ending.EXIT,
             duration_s=0.5,
         )
+
+    async def offer(self) -> Offer:
+        return offered("local", "", set(), ["none", "host"])
+
+
+def door_to(runner: Recorder, offer: Offer | None = None) -> CommandDoor:
+    offer = offer or offered("local", "", set(), ["none", "host"])
+    return CommandDoor(runner, offer, Confinement(timeout_s=600))
 
 
 async def ours() -> bool:
@@ -74,7 +84,7 @@ def runner() -> Recorder:
 
 @pytest.fixture
 def command(workspace: FolderWorkspace, runner: Recorder) -> RunCommand:
-    return RunCommand(workspace, runner)
+    return RunCommand(workspace, door_to(runner))
 
 
 def test_it_is_declared_at_its_worst(command: RunCommand) -> None:
@@ -179,19 +189,46 @@ async def test_it_runs_nowhere_else(
     assert runner.asked == []
 
 
-@pytest.mark.parametrize("code", ["program_missing", "offline_unavailable", "no_scratch"])
+@pytest.mark.parametrize(
+    "code", ["program_missing", "offline_unavailable", "no_scratch", "sandbox_broken"]
+)
 async def test_what_never_began_is_no_doubt(code: str, workspace: FolderWorkspace) -> None:
     """Protects from waiting for a person where it is certain that nothing ran."""
-    command = RunCommand(workspace, Recorder(EnvironmentFault("x", op="x", code=code)))
+    command = RunCommand(workspace, door_to(Recorder(EnvironmentFault("x", op="x", code=code))))
     with pytest.raises(CapabilityError) as caught:
         await sent(command, {"argv": ["x"]})
     assert (caught.value.code, caught.value.effect_possible) == (code, False)
     assert caught.value.advice
 
 
-@pytest.mark.parametrize("code", ["supervisor_lost", "process_not_ended", "something_new"])
+@pytest.mark.parametrize(
+    "code", ["supervisor_lost", "process_not_ended", "sandbox_lost", "something_new"]
+)
 async def test_what_may_have_run_stays_a_doubt(code: str, workspace: FolderWorkspace) -> None:
     """Protects the record: a command that nobody watched to its end is never called not run."""
-    command = RunCommand(workspace, Recorder(EnvironmentFault("x", op="x", code=code)))
+    command = RunCommand(workspace, door_to(Recorder(EnvironmentFault("x", op="x", code=code))))
     with pytest.raises(EnvironmentFault):
         await sent(command, {"argv": ["x"]})
+
+
+@pytest.mark.shows(254)
+async def test_isolated_is_a_profile_of_sandboxes_alone(
+    workspace: FolderWorkspace, runner: Recorder
+) -> None:
+    """Protects: what no backend here can hold is denied before anything runs; else it is held."""
+    limit = {"sandbox_profile": "isolated"}
+    plain = RunCommand(workspace, door_to(runner))
+    assert unavailable(plain.spec, limit) == ["sandbox_profile 'isolated'"]
+    with pytest.raises(CapabilityError) as caught:
+        await sent(plain, {"argv": ["x"]}, **limit)
+    assert (caught.value.code, runner.asked) == ("constraint_unavailable", [])
+    everything = offered("bubblewrap", "1", set(Isolation), ["none", "host"])
+    isolated = RunCommand(workspace, door_to(runner, everything))
+    assert unavailable(isolated.spec, limit) == []
+    await sent(isolated, {"argv": ["x"]}, **limit)
+    assert runner.asked == [(["x"], "workspace", 60.0, True)]
+    assert "no sandbox" in (await plain.prepare({"argv": ["x"]})).preview
+    assert (
+        "The sandbox (bubblewrap) keeps it from"
+        in (await isolated.prepare({"argv": ["x"]})).preview
+    )

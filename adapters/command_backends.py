@@ -1,0 +1,195 @@
+"""All backends of this process, and the door of one attempt: asked once, chosen by its contract."""
+
+import asyncio
+import importlib.metadata
+import platform
+import re
+import sys
+from collections.abc import Set
+from pathlib import Path
+
+from checkrein.adapters.command_bubblewrap import BubblewrapCommandRunner
+from checkrein.adapters.command_docker import DockerCommandRunner
+from checkrein.adapters.command_door import MOST_S, CommandDoor
+from checkrein.adapters.command_runner import LocalCommandRunner
+from checkrein.adapters.environment import Machine, negotiated
+from checkrein.contracts.check import CommandCheck
+from checkrein.contracts.environment import Backend, ChosenEnvironment, EnvironmentSpec, Offer
+from checkrein.contracts.task import TaskContract
+from checkrein.errors import EnvironmentFault, InputError
+from checkrein.ports.command_runner import MIB, CommandResult, CommandRunner, Confinement, Mount
+
+NEEDING = frozenset({"workspace.run_command"})
+"""Capabilities that cannot be had without commands."""
+
+_OP = "environment.choose"
+_ASK_S = 20.0
+_VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9})+|\d{1,9}")
+
+
+class CommandBackends:
+    """The backends, each made once for all attempts of a process."""
+
+    def __init__(self, secrets: Set[str] = frozenset()) -> None:
+        """`secrets`: names that can be given to commands."""
+        self._bubblewrap = BubblewrapCommandRunner()
+        self._docker = DockerCommandRunner()
+        self._local = LocalCommandRunner()
+        self._secrets = secrets
+
+    async def offers(self) -> list[Offer]:
+        """What each is here, the most isolating first."""
+        runners = (self._bubblewrap, self._docker, self._local)
+        return list(await asyncio.gather(*(runner.offer() for runner in runners)))
+
+    async def door(self, contract: TaskContract) -> tuple[CommandDoor, ChosenEnvironment | None]:
+        """The door for one attempt; what was chosen, where commands are needed at all.
+
+        Raises:
+            InputError: environment_missing, naming all that is not there and what to do.
+        """
+        if contract.environment is not None:
+            return await self._by_contract(contract, contract.environment)
+        if not needs_commands(contract):
+            return CommandDoor.local(offline=contract.offline), None
+        offer = await self._bubblewrap.offer()
+        runner: CommandRunner = self._bubblewrap
+        if offer.lack:
+            runner, offer = self._local, await self._local.offer()
+        held = Confinement(timeout_s=MOST_S, network="none" if contract.offline else "host")
+        return CommandDoor(runner, offer, held), chosen(offer)
+
+    async def _by_contract(
+        self, contract: TaskContract, spec: EnvironmentSpec
+    ) -> tuple[CommandDoor, ChosenEnvironment]:
+        if spec.on_missing == "ask":
+            raise InputError(
+                "environment.on_missing is `ask`, which is not to be had yet. Write `fail`, or "
+                "`narrow` to go on without what needs commands.",
+                op=_OP,
+                code="environment_missing",
+            )
+        wanted = [offer for offer in await self.offers() if offer.backend in spec.backends]
+        found = negotiated(spec, wanted, await self._machine(spec, wanted))
+        if found.offer is not None:
+            runner = self._runner(found.offer.backend, spec)
+            door = CommandDoor(
+                runner, found.offer, held_by(contract, spec), most_at_once=spec.concurrency
+            )
+            return door, chosen(found.offer, lacks=found.told)
+        checked = any(isinstance(check, CommandCheck) for check in contract.success)
+        if spec.on_missing == "fail" or checked:
+            raise _missing(found.told, narrow=spec.on_missing == "narrow")
+        withdrawn = sorted(NEEDING & set(contract.capabilities))
+        door = CommandDoor(_NoCommands(), _NONE, Confinement(timeout_s=MOST_S, network="none"))
+        return door, ChosenEnvironment(backend=None, withdrawn=withdrawn, lacks=found.told)
+
+    def _runner(self, backend: Backend, spec: EnvironmentSpec) -> CommandRunner:
+        if backend == "docker":
+            return DockerCommandRunner(image=spec.image)
+        return self._bubblewrap if backend == "bubblewrap" else self._local
+
+    async def _machine(self, spec: EnvironmentSpec, offers: list[Offer]) -> Machine:
+        usable = [o for o in offers if not o.lack and o.backend != "docker"]
+        tools: dict[Backend, dict[str, str | None]] = {}
+        for offer in usable:
+            runner = self._runner(offer.backend, spec)
+            told = await asyncio.gather(*(_version(runner, tool) for tool in spec.tools))
+            tools[offer.backend] = dict(zip(spec.tools, told, strict=True))
+        return Machine(
+            os=sys.platform,
+            arch=platform.machine(),
+            tools=tools,
+            packages={name: _installed(name) for name in spec.packages},
+            secrets=self._secrets,
+        )
+
+
+def needs_commands(contract: TaskContract) -> bool:
+    """Whether a task can come to run commands."""
+    checks = any(isinstance(check, CommandCheck) for check in contract.success)
+    return checks or bool(NEEDING & set(contract.capabilities))
+
+
+def chosen(offer: Offer, lacks: list[str] | None = None) -> ChosenEnvironment:
+    """What is recorded of the backend that was chosen."""
+    return ChosenEnvironment(
+        backend=offer.backend,
+        version=offer.version,
+        isolates=offer.isolates,
+        does_not=offer.does_not,
+        lacks=lacks or [],
+    )
+
+
+def held_by(contract: TaskContract, spec: EnvironmentSpec) -> Confinement:
+    """What every command of a task is held to, by its environment contract."""
+    alone = contract.offline or spec.network == "none"
+    return Confinement(
+        timeout_s=float(spec.timeout_s or MOST_S),
+        network="none" if alone else "host",
+        mounts=[
+            Mount(source=Path(m.path), target=f"/mnt/{m.name}", writable=m.mode == "rw")
+            for m in spec.mounts
+        ],
+        memory_bytes=None if spec.memory_mb is None else spec.memory_mb * MIB,
+        processes=spec.processes or 1024,
+        cpu_s=spec.cpu_s,
+        storage_bytes=None if spec.storage_mb is None else spec.storage_mb * MIB,
+        tmp_bytes=(spec.storage_mb or 512) * MIB,
+    )
+
+
+_NONE = Offer(backend="local", lack="nothing that the task allows can run commands here")
+
+
+class _NoCommands:
+    """Where commands were withdrawn; nothing that is offered reaches it."""
+
+    async def run(
+        self,
+        argv: list[str],
+        *,
+        cwd: Path,
+        confinement: Confinement,
+        stdin: bytes = b"",
+        keep: Path | None = None,
+    ) -> CommandResult:
+        raise EnvironmentFault(
+            "Commands were withdrawn: what the task's environment needs is not there.",
+            op=_OP,
+            code="sandbox_unavailable",
+        )
+
+    async def offer(self) -> Offer:
+        return _NONE
+
+
+async def _version(runner: CommandRunner, tool: str) -> str | None:
+    """What a program says of itself, asked where commands will run."""
+    confinement = Confinement(timeout_s=_ASK_S, network="none")
+    try:
+        result = await runner.run([tool, "--version"], cwd=Path("/"), confinement=confinement)
+    except EnvironmentFault:
+        return None
+    said = (result.stdout or result.stderr).decode("utf-8", "replace")
+    found = _VERSION.search(said)
+    return found[0] if result.passed and found else None
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _missing(told: list[str], *, narrow: bool) -> InputError:
+    lines = "".join(f"\n  {line}" for line in told)
+    why = " Its checks under success run commands, so that it cannot be narrowed." if narrow else ""
+    return InputError(
+        f"This machine lacks what the task's environment needs, and nothing was started.{why}"
+        f"{lines}\nInstall what is missing, name another backend, or ask for less.",
+        op=_OP,
+        code="environment_missing",
+    )

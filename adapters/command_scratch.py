@@ -1,0 +1,114 @@
+"""A command's own folder while it runs, and the environment that it is given."""
+
+import asyncio
+import os
+import re
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from checkrein.errors import EnvironmentFault, InputError
+
+SEARCH_PATH = (
+    f"{Path(sys.executable).parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+)
+"""Where programs are looked for: beside this Python first, so that `python` is this one."""
+
+_OP = "command.run"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+# They would change what starts the command, before anything holds it.
+_STEERING = re.compile(r"(?:LD_|PYTHON|GLIBC_|MALLOC_|BASH_|DOCKER_).*|ENV|IFS|SHELLOPTS", re.I)
+
+
+def check_argv(argv: list[str]) -> None:
+    """Refuse what cannot be a command.
+
+    Raises:
+        InputError: the argument list is empty or holds a NUL.
+    """
+    if not argv or any("\0" in part for part in argv):
+        raise InputError(
+            "A command needs at least a program, and no argument may hold a NUL.",
+            op=_OP,
+            code="bad_argv",
+        )
+
+
+def clean_environment(home: str, tmp: str, secrets: Mapping[str, str]) -> dict[str, str]:
+    """The whole environment of a command; nothing of ours is handed on.
+
+    Raises:
+        InputError: a secret's name is no variable, or one that steers how programs start.
+    """
+    clean = {
+        "PATH": SEARCH_PATH,
+        "HOME": home,
+        "TMPDIR": tmp,
+        "LANG": "C.UTF-8",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
+    for name, value in secrets.items():
+        if not _NAME.fullmatch(name) or name in clean or _STEERING.fullmatch(name):
+            raise InputError(
+                f"A secret cannot be given to a command as {name[:40]!r}: choose the name of a "
+                "variable that does not steer how programs are found or started.",
+                op=_OP,
+                code="bad_secret_name",
+            )
+        if not value or "\0" in value:
+            raise InputError(
+                f"The secret {name} is empty or holds a NUL.", op=_OP, code="bad_secret"
+            )
+    return {**clean, **secrets}
+
+
+@asynccontextmanager
+async def command_scratch(parent: Path | None, stdin: bytes) -> AsyncGenerator[Path]:
+    """A folder with home, tmp and the command's standard input; gone afterwards.
+
+    Raises:
+        EnvironmentFault: no_scratch, there is no room for it.
+    """
+    # Made in a thread, and removed again where the caller is cancelled meanwhile.
+    making = asyncio.ensure_future(asyncio.to_thread(_made, parent, stdin))
+    try:
+        made = await asyncio.shield(making)
+    except asyncio.CancelledError:
+        await asyncio.to_thread((await making).cleanup)
+        raise
+    try:
+        yield Path(made.name)
+    finally:
+        await asyncio.to_thread(made.cleanup)
+
+
+def _made(parent: Path | None, stdin: bytes) -> "tempfile.TemporaryDirectory[str]":
+    try:
+        scratch = tempfile.TemporaryDirectory(
+            prefix="checkrein-run-", dir=parent, ignore_cleanup_errors=True
+        )
+        for name in ("home", "tmp"):
+            Path(scratch.name, name).mkdir()
+        Path(scratch.name, "stdin").write_bytes(stdin)
+    except OSError as error:
+        raise EnvironmentFault(
+            f"No scratch folder can be made in {parent or tempfile.gettempdir()}: "
+            f"{error.strerror}. Make room there, or make it writable.",
+            op=_OP,
+            code="no_scratch",
+        ) from error
+    return scratch
+
+
+def give_folder(folder: Path, user: int) -> None:
+    """Make a user the owner of a folder and all below it; of links themselves, not their targets.
+
+    Only root can; and only of a copy that is thrown away.
+    """
+    os.chown(folder, user, user, follow_symlinks=False)
+    for _, folders, files, at in os.fwalk(folder, follow_symlinks=False):
+        for name in (*folders, *files):
+            os.chown(name, user, user, dir_fd=at, follow_symlinks=False)
