@@ -194,7 +194,7 @@ async def test_a_reviewer_that_fails_is_passed_over(tmp_path: Path, settings: Se
 class Watched(ScriptedChatModel):
     """A scripted model that keeps what it was sent."""
 
-    _sent: list[tuple[str, list[str]]] = PrivateAttr(default_factory=list)
+    _sent: list[tuple[str, list[str]]] = PrivateAttr(default_factory=list[tuple[str, list[str]]])
 
     async def _agenerate(
         self,

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from checkrein.contracts.progress import LADDER, ProgressRules, Rung, Signal
 from checkrein.nodes.ladder import climbed
 from checkrein.nodes.no_progress import noticed
+from checkrein.nodes.turn_facts import TurnFacts
 from checkrein.ports.records import Noticed
 
 RULES = ProgressRules()
@@ -33,7 +34,7 @@ def test_whoever_finds_something_new_each_turn_is_never_noticed(
 def test_whoever_goes_round_is_noticed(period: list[tuple[str, str, bool]], extra: int) -> None:
     """Protects: no period of calls that come to the same stays unseen for long."""
     rounds = RULES.cycles * len(period) + RULES.facts * extra
-    history = []
+    history: list[TurnFacts] = []
     for n in range(rounds):
         tool, arg, fails = period[n % len(period)]
         history.append(

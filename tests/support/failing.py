@@ -72,12 +72,13 @@ async def ran(
 def failing(times: int, side_effect: str = "READ", **error: Any) -> Any:
     """A tool that fails so many times with an error of these fields, and then works."""
     left = [times]
+    fields: dict[str, Any] = {"code": "broken"} | error
 
     async def act(text: str = "") -> str:
         """Act."""
         if left[0] > 0:
             left[0] -= 1
-            raise CapabilityError(WORDS, op="shop.ask", **({"code": "broken"} | error))
+            raise CapabilityError(WORDS, op="shop.ask", **fields)
         return f"it is {text}"
 
     made: Any = capability("shop.ask", side_effect=side_effect, retry=FAST)(act)
