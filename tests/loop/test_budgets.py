@@ -65,9 +65,7 @@ async def test_a_raised_budget_lets_the_same_attempt_go_on_where_it_stopped(
     tmp_path: Path, settings: Settings
 ) -> None:
     """Protects: stopped is not failed, no model call is made twice, and the raise is on record."""
-    task = loops.contract(
-        tmp_path, [LOOK, WRITE, loops.DONE], budgets={"steps": 2}, approvals=PAYS
-    )
+    task = loops.contract(tmp_path, [LOOK, WRITE, loops.DONE], budgets={"steps": 2}, approvals=PAYS)
     async with loops.opened(settings) as (harness, parts):
         report = await harness.run(task)
         assert report.status is AttemptStatus.BUDGET_EXHAUSTED
@@ -88,9 +86,7 @@ async def test_a_raised_budget_lets_the_same_attempt_go_on_where_it_stopped(
         assert done.attempt_id == report.attempt_id
         assert loops.model_calls(tmp_path) == ["turn 1", "turn 2", "turn 3"]
         (raised,) = [
-            p
-            for p in await loops.payloads(parts, done.attempt_id)
-            if isinstance(p, BudgetRaised)
+            p for p in await loops.payloads(parts, done.attempt_id) if isinstance(p, BudgetRaised)
         ]
         assert (raised.by, raised.authority, raised.from_limit, raised.to_limit) == (
             ("tina", "treasurer", 2, 9)
@@ -192,7 +188,9 @@ async def test_no_more_requests_wait_for_people_than_budgeted(
     tmp_path: Path, settings: Settings
 ) -> None:
     """Protects people from a flood; a decided request makes room for the next."""
-    both = loops.says("", *WRITE["calls"], loops.call("workspace.write_file", path="b.txt", content="b"))
+    both = loops.says(
+        "", *WRITE["calls"], loops.call("workspace.write_file", path="b.txt", content="b")
+    )
     task = loops.contract(
         tmp_path,
         [both, loops.DONE],

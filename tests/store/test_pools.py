@@ -26,9 +26,7 @@ ENDED = AttemptEnded(status=AttemptStatus.FAILED)
 
 
 def sharing(**limits: int) -> TaskContract:
-    return contract_of().model_copy(
-        update={"shared_budgets": SharedLimits.model_validate(limits)}
-    )
+    return contract_of().model_copy(update={"shared_budgets": SharedLimits.model_validate(limits)})
 
 
 def reserve(**amounts: int) -> BudgetReserved:
