@@ -686,6 +686,28 @@ BEGIN
     END IF;
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.books_of(of_attempt text)
+ RETURNS TABLE(pool text, kind text, budget text, lim bigint, spent bigint, reserved bigint, warned boolean, drawn bigint, held bigint)
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'checkrein', 'pg_catalog', 'pg_temp'
+AS $function$
+    SELECT b.pool, k.kind, b.budget, b.lim, s.spent, b.reserved, b.warned,
+        CASE b.budget WHEN 'wall_time_s' THEN s.spent ELSE coalesce(x.drawn, 0)::bigint END,
+        coalesce(x.held, 0)::bigint
+    FROM draws d
+    JOIN pools k ON k.pool = d.pool
+    JOIN budgets b ON b.pool = d.pool
+    CROSS JOIN LATERAL (SELECT CASE b.budget WHEN 'wall_time_s' THEN pool_seconds(b.pool)
+                                             ELSE b.spent END AS spent) AS s
+    CROSS JOIN LATERAL (SELECT sum(u.spent) AS drawn, sum(u.reserved) AS held
+        FROM draws e JOIN usage u ON u.attempt_id = e.attempt_id
+        WHERE e.pool = b.pool AND u.budget = b.budget
+          AND (b.budget <> 'children' OR e.inherited)) AS x
+    WHERE d.attempt_id = of_attempt
+    ORDER BY b.pool <> of_attempt, b.pool, b.budget
+$function$;
+
 CREATE OR REPLACE FUNCTION checkrein.budget_parts(of_attempt text, OUT budgets json, OUT near json)
  RETURNS record
  LANGUAGE sql
@@ -2062,6 +2084,8 @@ REVOKE ALL ON FUNCTION checkrein.begin_drawing(checkrein.attempts,json) FROM PUB
 REVOKE ALL ON FUNCTION checkrein.begin_try(checkrein.attempts,text,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.bind_intent(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.book(checkrein.attempts,text,bigint,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.books_of(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checkrein.books_of(text) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.budget_parts(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.check_may_raise(checkrein.attempts,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.check_not_revoked(checkrein.attempts,text) FROM PUBLIC;
@@ -2077,7 +2101,6 @@ REVOKE ALL ON FUNCTION checkrein.grant_json(checkrein.grants) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.grant_json(checkrein.grants) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.has_ended(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.held_time(checkrein.attempts) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION checkrein.held_time(checkrein.attempts) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.issue_token(text,text,text,bytea,text[],integer,text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.issue_token(text,text,text,bytea,text[],integer,text) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.limits_of(json) FROM PUBLIC;
@@ -2104,7 +2127,6 @@ REVOKE ALL ON FUNCTION checkrein.owns(text,bigint) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.owns(text,bigint) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.permit(checkrein.attempts,checkrein.approvals,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.pool_seconds(text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION checkrein.pool_seconds(text) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.position_of(text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.position_of(text) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.project(checkrein.attempts,text,json,bigint) FROM PUBLIC;

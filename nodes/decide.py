@@ -27,7 +27,13 @@ from checkrein.contracts.proposal import (
     ToolProposal,
     Usage,
 )
-from checkrein.errors import BudgetExceededError, LeaseLostError, ModelError, StoreError
+from checkrein.errors import (
+    BudgetExceededError,
+    CheckreinError,
+    LeaseLostError,
+    ModelError,
+    StoreError,
+)
 from checkrein.nodes import exhaustion, metering, observations
 from checkrein.nodes.compile_context import compiled
 from checkrein.nodes.offering import deciding
@@ -98,7 +104,7 @@ async def _asked(run: Run, position: Position, context: CompiledContext) -> Mode
         await run.reach("after_model")
     except (StoreError, LeaseLostError, ModelError):
         raise  # it is settled already, or nothing can be recorded: whoever goes on settles it
-    except Exception:
+    except (WorkStopped, CheckreinError):
         await run.record(*metering.lost(number, reserved))
         raise
     await run.record(

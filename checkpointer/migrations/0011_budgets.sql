@@ -196,6 +196,26 @@ BEGIN
     WHERE attempt_id = a.attempt_id AND exhausted = p ->> 'budget' AND status = 'BUDGET_EXHAUSTED';
 END $$;
 
+-- Every line of every pool that an attempt draws on, its own first, beside what the attempts that
+-- draw on it have used by their own records: the two agree, or somebody wrote past the functions.
+CREATE FUNCTION books_of(of_attempt text) RETURNS TABLE (pool text, kind text, budget text,
+    lim bigint, spent bigint, reserved bigint, warned boolean, drawn bigint, held bigint)
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = checkrein, pg_catalog, pg_temp AS $$
+    SELECT b.pool, k.kind, b.budget, b.lim, s.spent, b.reserved, b.warned,
+        CASE b.budget WHEN 'wall_time_s' THEN s.spent ELSE coalesce(x.drawn, 0)::bigint END,
+        coalesce(x.held, 0)::bigint
+    FROM draws d
+    JOIN pools k ON k.pool = d.pool
+    JOIN budgets b ON b.pool = d.pool
+    CROSS JOIN LATERAL (SELECT CASE b.budget WHEN 'wall_time_s' THEN pool_seconds(b.pool)
+                                             ELSE b.spent END AS spent) AS s
+    CROSS JOIN LATERAL (SELECT sum(u.spent) AS drawn, sum(u.reserved) AS held
+        FROM draws e JOIN usage u ON u.attempt_id = e.attempt_id
+        WHERE e.pool = b.pool AND u.budget = b.budget
+          AND (b.budget <> 'children' OR e.inherited)) AS x
+    WHERE d.attempt_id = of_attempt
+    ORDER BY b.pool <> of_attempt, b.pool, b.budget
+$$;
+
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA checkrein FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION checkrein.pool_seconds(text), checkrein.held_time(checkrein.attempts)
-TO checkrein_app;
+GRANT EXECUTE ON FUNCTION checkrein.books_of(text) TO checkrein_app;

@@ -127,17 +127,5 @@ SELECT json_build_object(
 FROM checkrein.attempts a WHERE a.attempt_id = %(attempt)s
 
 -- name: books
-SELECT b.pool, k.kind, b.budget, b.lim AS limit, b.reserved, b.warned, s.spent,
-    CASE b.budget WHEN 'wall_time_s' THEN s.spent ELSE coalesce(x.drawn, 0)::bigint END AS drawn,
-    coalesce(x.held, 0)::bigint AS held
-FROM checkrein.draws d
-JOIN checkrein.pools k ON k.pool = d.pool
-JOIN checkrein.budgets b ON b.pool = d.pool
-CROSS JOIN LATERAL (SELECT CASE b.budget WHEN 'wall_time_s' THEN checkrein.pool_seconds(b.pool)
-    ELSE b.spent END AS spent) AS s
-CROSS JOIN LATERAL (SELECT sum(u.spent) AS drawn, sum(u.reserved) AS held
-    FROM checkrein.draws e JOIN checkrein.usage u ON u.attempt_id = e.attempt_id
-    WHERE e.pool = b.pool AND u.budget = b.budget
-      AND (b.budget <> 'children' OR e.inherited)) AS x
-WHERE d.attempt_id = %(attempt)s
-ORDER BY b.pool <> %(attempt)s, b.pool, b.budget
+SELECT pool, kind, budget, lim AS limit, spent, reserved, warned, drawn, held
+FROM checkrein.books_of(%(attempt)s)

@@ -100,7 +100,12 @@ def test_a_model_that_takes_too_long(child: CommandLine, cli: Cli, tmp_path: Pat
     assert 5 < took < LIMIT_S
     tokens = ran.json["budgets"]["model_tokens"]
     assert (tokens["reserved"], tokens["spent"] > 4096) == (0, True)
-    assert ran.json["budgets"]["steps"] == {"limit": 30, "reserved": 0, "spent": 0}
+    assert ran.json["budgets"]["steps"] == {
+        "limit": 30,
+        "reserved": 0,
+        "spent": 0,
+        "pool": None,
+    }
     task_file(tmp_path, [WRITE, DONE])
     assert cli("recover", ran.json["attempt_id"]).code == 0
     assert kinds(cli, ran.json["attempt_id"]).count("effect_committed") == 1

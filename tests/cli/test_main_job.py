@@ -62,7 +62,12 @@ def test_run_approve_and_resume_in_three_processes(child: CommandLine, example: 
     assert request["resource"] == "file:pricing.py"
     assert "+_PRICE = re.compile" in request["preview"]
     assert request["may_answer"] == ["bob", "carol"]
-    assert waits["budgets"]["steps"] == {"limit": 30, "spent": 3, "reserved": 0}
+    assert waits["budgets"]["steps"] == {
+        "limit": 30,
+        "spent": 3,
+        "reserved": 0,
+        "pool": None,
+    }
     pricing = Path(waits["workspace"]) / "pricing.py"
     before = pricing.read_text("utf-8")
 

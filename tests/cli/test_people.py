@@ -140,13 +140,16 @@ def test_question_and_answer(cli: Cli, tmp_path: Path) -> None:
     assert cli("resume", attempt).code == 0
 
 
-def test_a_used_up_budget_says_that_no_command_raises_it(cli: Cli, tmp_path: Path) -> None:
-    """Protects: where no command goes on, that is said, and which budget it is."""
+def test_a_used_up_budget_says_how_it_is_raised(cli: Cli, tmp_path: Path) -> None:
+    """Protects: which budget it is, what is unfinished, and the commands that go on."""
     read = says("I look.", call("workspace.read", path="a.txt"))
     ran = cli("run", task_file(tmp_path, [read, read, DONE], budgets={"steps": 1}), "--json")
-    assert (ran.code, ran.json["status"], ran.json["next"]) == (3, "BUDGET_EXHAUSTED", [])
-    assert "steps" in ran.json["waiting_for"]
-    assert "No command raises a budget yet" in ran.json["next_note"]
+    attempt = ran.json["attempt_id"]
+    assert (ran.code, ran.json["status"]) == (3, "BUDGET_EXHAUSTED")
+    assert ran.json["next"] == [f"checkrein budget show {attempt}"]
+    assert f"checkrein budget raise {attempt} steps LIMIT" in ran.json["waiting_for"]
+    assert ran.json["unfinished"] == ["check 1 (command) has not passed"]
+    assert f"checkrein resume {attempt}" in ran.json["next_note"]
 
 
 def test_pause_where_nothing_works(cli: Cli, asked: dict[str, Any]) -> None:

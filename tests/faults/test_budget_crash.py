@@ -102,7 +102,9 @@ class World:
             stderr=asyncio.subprocess.PIPE,
         )
         if " " in place:
-            while not loops.model_calls(self.folder) and child.returncode is None:
+            # The model's log is written by another process; nothing else tells.
+            while not loops.model_calls(self.folder):
+                assert child.returncode is None
                 await asyncio.sleep(0.05)
             child.kill()
         _, said = await child.communicate()

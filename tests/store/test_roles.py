@@ -15,6 +15,7 @@ CALLABLE = {
     "append",
     "approval_json",
     "beat",
+    "books_of",
     "claim_deliveries",
     "effect_json",
     "grant_json",
