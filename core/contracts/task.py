@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from checkrein.contracts.budget import BudgetLimits
-from checkrein.contracts.check import Check, CommandCheck, Glob, UnchangedCheck
+from checkrein.contracts.check import Check, CommandCheck, Glob, SecretName, UnchangedCheck
 from checkrein.contracts.codec import Frozen, digest_of
 
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\w.@+-]+$")]
@@ -101,6 +101,10 @@ class TaskContract(Frozen):
 
     The goal guides the model; `success` and `constraints` are run by the harness. Paths are
     relative to the folder of the task file until the loader makes them absolute.
+
+    Attributes:
+        secrets: which capabilities may be lent which secret. Here stand names alone; a check is
+            lent what it names itself.
     """
 
     version: Literal[1] = 1
@@ -114,6 +118,9 @@ class TaskContract(Frozen):
     workspace: WorkspaceSpec | None = None
     policy: str | None = Field(default=None, min_length=1, max_length=4096)
     capabilities: list[CapabilityName] = Field(default_factory=list[CapabilityName], max_length=256)
+    secrets: dict[SecretName, list[CapabilityName]] = Field(
+        default_factory=dict[SecretName, list[CapabilityName]], max_length=64
+    )
     constraints: list[Constraint] = Field(default_factory=list[Constraint], max_length=256)
     budgets: BudgetLimits = BudgetLimits()
     approvals: ApprovalRules = Field(default_factory=ApprovalRules)
@@ -125,6 +132,12 @@ class TaskContract(Frozen):
     def _consistent(self) -> "TaskContract":
         if len(set(self.capabilities)) != len(self.capabilities):
             raise ValueError("capabilities names one capability twice")
+        for secret, users in self.secrets.items():
+            unknown = sorted(set(users) - set(self.capabilities))
+            if unknown:
+                raise ValueError(
+                    f"secrets lends {secret} to {unknown[0]}, which is not among capabilities"
+                )
         makes_report = any(isinstance(check, CommandCheck) for check in self.success)
         if "test_report" in self.artifacts and not makes_report:
             raise ValueError(
@@ -145,6 +158,10 @@ class TaskContract(Frozen):
             if isinstance(item, UnchangedConstraint | UnchangedCheck):
                 found += item.unchanged
         return found
+
+    def secrets_for(self, capability: str) -> list[str]:
+        """The secrets that a capability may be lent, sorted."""
+        return sorted(name for name, users in self.secrets.items() if capability in users)
 
     @property
     def offline(self) -> bool:
