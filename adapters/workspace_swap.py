@@ -30,6 +30,7 @@ ABSENT = "absent"
 _OP = "workspace.swap"
 _PLAIN = re.compile(r"^[A-Za-z0-9_-]{1,100}$")
 _POLL_S = 0.01
+_NOT_OURS = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR})
 
 
 @dataclass(frozen=True)
@@ -171,11 +172,19 @@ def _swap_in(folder: GuardedFolder, parent: int, swap: Swap) -> Outcome:
             message=f"{swap.path} changed meanwhile, so nothing was written: read it again.",
         )
     try:
-        _write_temp(parent, swap, status)
+        written = _write_temp(parent, swap, status)
+        if not folder.is_still(parent, swap.segments[:-1], op=_OP):
+            raise _not_written(f"the folder of {swap.path} was moved meanwhile")
         os.rename(swap.temp, name, src_dir_fd=parent, dst_dir_fd=parent)
-    except OSError:
+    except (OSError, CapabilityError):
         _remove(parent, swap.temp)
         raise
+    if not _is_in_place(folder, parent, swap, written):
+        return Outcome(
+            status=EffectStatus.UNKNOWN_EFFECT,
+            error_type="moved_meanwhile",
+            message=f"Something else moved or replaced {swap.path} in the moment it was written.",
+        )
     try:
         os.fsync(parent)
     except OSError as error:
@@ -185,6 +194,16 @@ def _swap_in(folder: GuardedFolder, parent: int, swap: Swap) -> Outcome:
             message=f"{swap.path} was renamed, but its folder not synced: {error.strerror}.",
         )
     return _committed(swap, already=False)
+
+
+def _is_in_place(folder: GuardedFolder, parent: int, swap: Swap, written: os.stat_result) -> bool:
+    """Whether what was written is what lies at the path now."""
+    try:
+        now = os.stat(swap.segments[-1], dir_fd=parent, follow_symlinks=False)
+    except OSError:
+        return False
+    in_folder = folder.is_still(parent, swap.segments[:-1], op=_OP)
+    return in_folder and os.path.samestat(now, written)
 
 
 def _look(parent: int, name: str, path: str) -> tuple[os.stat_result | None, str]:
@@ -211,7 +230,8 @@ def _look(parent: int, name: str, path: str) -> tuple[os.stat_result | None, str
         os.close(fd)
 
 
-def _write_temp(parent: int, swap: Swap, status: os.stat_result | None) -> None:
+def _write_temp(parent: int, swap: Swap, status: os.stat_result | None) -> os.stat_result:
+    """Write the content beside its place; returns what the file is, to know it again by."""
     # What a killed try left is removed, not written into: it might be linked from elsewhere.
     _remove(parent, swap.temp)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -223,6 +243,7 @@ def _write_temp(parent: int, swap: Swap, status: os.stat_result | None) -> None:
         if status and os.geteuid() == 0:
             os.fchown(fd, status.st_uid, status.st_gid)
         os.fsync(fd)
+        return os.fstat(fd)
 
 
 def _remove(parent: int, name: str) -> None:
@@ -236,12 +257,14 @@ def _unmake(folder: GuardedFolder, made: list[str]) -> None:
     """Take back folders that were made for a file which did not come; others' files stay."""
     for path in reversed(made):
         *above, name = path.split("/")
-        with folder.folder(tuple(above), op=_OP) as parent:
-            try:
+        try:
+            with folder.folder(tuple(above), op=_OP) as parent:
                 os.rmdir(name, dir_fd=parent)
-            except OSError as error:
-                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
-                    raise _not_written(f"{path}: {error.strerror}") from error
+        except CapabilityError:
+            continue  # it was moved or replaced meanwhile: what lies there is not ours
+        except OSError as error:
+            if error.errno not in _NOT_OURS:
+                raise _not_written(f"{path}: {error.strerror}") from error
 
 
 def _committed(swap: Swap, *, already: bool) -> Outcome:
