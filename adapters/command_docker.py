@@ -80,7 +80,7 @@ class DockerCommandRunner:
         name = f"checkrein-{secrets.token_hex(8)}"
         async with command_scratch(self._scratch, stdin) as scratch:
             environment = clean_environment("/tmp", "/tmp", confinement.secrets)  # noqa: S108
-            names = sorted(confinement.secrets)
+            names = sorted(name.upper() for name in confinement.secrets)
             if confinement.writable is not None and os.geteuid() == 0:
                 await asyncio.to_thread(give_folder, confinement.writable, _USER)
             order = Order(

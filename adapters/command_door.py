@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from checkrein.adapters.command_runner import LocalCommandRunner
 from checkrein.contracts.environment import Isolation, Offer, offered
 from checkrein.ports.command_runner import CommandResult, CommandRunner, Confinement
@@ -65,7 +67,7 @@ class CommandDoor:
         timeout_s: float,
         offline: bool = False,
         keep: Path | None = None,
-        secrets: Mapping[str, str] | None = None,
+        secrets: Mapping[str, SecretStr] | None = None,
     ) -> CommandResult:
         """Run one command in its own folder `root`, which it may change.
 
@@ -76,7 +78,8 @@ class CommandDoor:
             timeout_s: its time, at most what all commands are held to.
             offline: it gets no network, also where others do.
             keep: an existing folder for the whole outputs.
-            secrets: environment variables for it alone; masked in what it prints.
+            secrets: values by name for it alone, as variables of those names in capitals; masked in
+                what it prints.
 
         Raises:
             EnvironmentFault: it could not be run as it was to be; the message names why.

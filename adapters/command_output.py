@@ -4,50 +4,13 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-MASK = b"[secret]"
-"""What stands in the place of a secret's value."""
+from pydantic import SecretStr
 
-
-class Mask:
-    """Takes out values that must not be seen, also where one arrives in pieces."""
-
-    def __init__(self, values: Iterable[str], take: Callable[[bytes], None]) -> None:
-        """`take` is given what may be seen."""
-        # The longest first: one value may be a part of another.
-        found = {value.encode("utf-8", "surrogateescape") for value in values if value}
-        ordered = sorted(found, key=len, reverse=True)
-        self._pattern = re.compile(b"|".join(map(re.escape, ordered))) if ordered else None
-        self._held_back = len(ordered[0]) - 1 if ordered else 0
-        self._take = take
-        self._rest = b""
-
-    def add(self, data: bytes) -> None:
-        """Take the next bytes; what may be the beginning of a value waits for the rest."""
-        self._rest += data
-        self._hand_on(len(self._rest) - self._held_back)
-
-    def close(self) -> None:
-        """Hand on what waited."""
-        self._hand_on(len(self._rest))
-
-    def _hand_on(self, ready: int) -> None:
-        """Hand on all that begins before `ready`: there the longest value would be whole."""
-        if ready <= 0:
-            return
-        text, at = bytearray(), 0
-        for found in self._pattern.finditer(self._rest) if self._pattern else ():
-            if found.start() >= ready:
-                break
-            text += self._rest[at : found.start()] + MASK
-            at = found.end()
-        end = max(at, ready)
-        text += self._rest[at:end]
-        self._rest = self._rest[end:]
-        self._take(bytes(text))
+from checkrein.adapters.masking import MaskedStream, Masking
 
 
 class Output:
@@ -60,24 +23,30 @@ class Output:
     """
 
     def __init__(
-        self, *, most: int, whole_bytes: int, file: BinaryIO | None, secrets: Iterable[str]
+        self,
+        *,
+        most: int,
+        whole_bytes: int,
+        file: BinaryIO | None,
+        secrets: Mapping[str, SecretStr],
     ) -> None:
         """`most`: bytes kept in memory. `file`: where the whole goes; closed by `close`."""
         self._ends = HeadAndTail(most)
         self._room = whole_bytes
         self._file = file
-        self._mask = Mask(secrets, self._seen)
+        # Before anything is cut: half of a value could not be found again.
+        self._masked = MaskedStream(Masking(secrets), self._seen)
         self.over = False
         self.on_over: Callable[[], None] | None = None
         self.failed: OSError | None = None
 
     def add(self, data: bytes) -> None:
         """Take the next bytes."""
-        self._mask.add(data)
+        self._masked.add(data)
 
     def close(self) -> None:
         """All has come."""
-        self._mask.close()
+        self._masked.close()
         if self._file is not None:
             self._file.close()
             self._file = None

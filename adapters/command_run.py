@@ -114,7 +114,7 @@ def _outputs(order: Order) -> tuple[Output, Output]:
             most=order.output_bytes,
             whole_bytes=confinement.whole_bytes,
             file=None if keep is None else open(keep / name, "wb"),  # noqa: SIM115 - closed by it
-            secrets=confinement.secrets.values(),
+            secrets=confinement.secrets,
         )
         for name in ("stdout", "stderr")
     )

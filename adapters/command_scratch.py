@@ -9,6 +9,8 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from checkrein.errors import EnvironmentFault, InputError
 
 SEARCH_PATH = (
@@ -36,7 +38,7 @@ def check_argv(argv: list[str]) -> None:
         )
 
 
-def clean_environment(home: str, tmp: str, secrets: Mapping[str, str]) -> dict[str, str]:
+def clean_environment(home: str, tmp: str, secrets: Mapping[str, SecretStr]) -> dict[str, str]:
     """The whole environment of a command; nothing of ours is handed on.
 
     Raises:
@@ -50,11 +52,13 @@ def clean_environment(home: str, tmp: str, secrets: Mapping[str, str]) -> dict[s
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
-    for name, value in secrets.items():
-        if not _NAME.fullmatch(name) or name in clean or _STEERING.fullmatch(name):
+    lent: dict[str, str] = {}
+    for name, secret in secrets.items():
+        variable, value = name.upper(), secret.get_secret_value()
+        if not _NAME.fullmatch(variable) or variable in clean or _STEERING.fullmatch(variable):
             raise InputError(
-                f"A secret cannot be given to a command as {name[:40]!r}: choose the name of a "
-                "variable that does not steer how programs are found or started.",
+                f"A secret cannot be given to a command as {variable[:40]!r}: choose a name that "
+                "is no variable which steers how programs are found or started.",
                 op=_OP,
                 code="bad_secret_name",
             )
@@ -62,7 +66,8 @@ def clean_environment(home: str, tmp: str, secrets: Mapping[str, str]) -> dict[s
             raise InputError(
                 f"The secret {name} is empty or holds a NUL.", op=_OP, code="bad_secret"
             )
-    return {**clean, **secrets}
+        lent[variable] = value
+    return {**clean, **lent}
 
 
 @asynccontextmanager

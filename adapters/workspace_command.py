@@ -8,6 +8,8 @@ declared as what it may do at its worst.
 
 import asyncio
 import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from checkrein.contracts.action import Facts, SideEffect
 from checkrein.contracts.codec import canonical, visible
 from checkrein.contracts.context import Trust
 from checkrein.contracts.effect import EffectStatus, Outcome
-from checkrein.errors import CapabilityError, EnvironmentFault
+from checkrein.errors import CapabilityError, EnvironmentFault, InputError
 from checkrein.ports.artifact_store import ArtifactStore
 from checkrein.ports.capability import (
     CapabilitySpec,
@@ -54,6 +56,15 @@ MAX_TIMEOUT_S = 600
 
 MAX_SHOWN = 16 * 1024
 """Most characters of each output that are kept; the end of it, where errors stand."""
+
+MAX_SECRETS = 8
+"""Most secrets that one command may be lent."""
+
+# Variables by which programs and their loaders are steered; a secret must not be one by its name.
+_STEERING = re.compile(
+    r"(PATH|HOME|TMPDIR|LANG|LANGUAGE|IFS|ENV|SHELL|USER|LOGNAME|PWD|TERM|EDITOR|PAGER)|"
+    r"(LC|LD|DYLD|GIT|NODE|PERL|RUBY|JAVA|SSL|PIP|UV|BASH|PYTHON|PYTEST|CHECKREIN)_?.*|.*_PROXY"
+)
 
 _COPYING_S = 60.0
 _NOT_STARTED = frozenset(
@@ -109,14 +120,21 @@ class RunCommand(FileCapability):
         workspace: FolderWorkspace,
         door: CommandDoor,
         artifacts: ArtifactStore | None = None,
+        *,
+        secrets: Sequence[str] = (),
     ) -> None:
-        """`artifacts` keeps whole outputs that are too long to be shown."""
+        """`artifacts` keeps whole outputs that are too long to be shown.
+
+        `secrets`: the names that a command may ask for; without any there is nothing to ask for.
+        """
         super().__init__(workspace)
         self._door = door
         self._artifacts = artifacts
         if door.isolates:
             profiles = frozenset({OFFLINE, ISOLATED})
-            self.spec = type(self).spec.model_copy(update={"sandbox_profiles": profiles})
+            self.spec = self.spec.model_copy(update={"sandbox_profiles": profiles})
+        if secrets:
+            self.spec = _lending(self.spec, secrets)
 
     async def describe(self, args: dict[str, Any]) -> Description:
         """Name the tree and its version; the facts are the command's words and where it runs.
@@ -130,7 +148,12 @@ class RunCommand(FileCapability):
         return Description(
             resource=RESOURCE,
             resource_version=await self._workspace.digest(),
-            facts=Facts(argv=words, paths=[where], bytes=len(canonical(args))),
+            facts=Facts(
+                argv=words,
+                paths=[where],
+                bytes=len(canonical(args)),
+                secret_names=_secrets_of(args),
+            ),
         )
 
     async def version(self, resource: str) -> str:
@@ -149,6 +172,7 @@ class RunCommand(FileCapability):
             "argv": words_of(args.get("argv"), param="argv", op=op),
             "folder": folder,
             "timeout_s": int(args.get("timeout_s", TIMEOUT_S)),
+            "secrets": _secrets_of(args),
         }
         await asyncio.to_thread(_entered, self._workspace.files, folder, op)
         return Prepared(
@@ -157,6 +181,7 @@ class RunCommand(FileCapability):
             to_version="",
             preview=_preview(order, self._door) if preview else "",
             plan=canonical(order),
+            secrets=_secrets_of(args),
         )
 
     async def send(self, prepared: Prepared, permit: Permit, still_owner: StillOwner) -> Outcome:
@@ -188,6 +213,7 @@ class RunCommand(FileCapability):
                     timeout_s=float(order["timeout_s"]),
                     offline=offline,
                     keep=folder,
+                    secrets=permit.secrets,
                 )
                 shown = await asyncio.to_thread(_shown, result, root, offline)
                 shown |= await self._kept(shown, folder)
@@ -218,6 +244,38 @@ class RunCommand(FileCapability):
                 code="version_changed",
                 advice="The workspace changed meanwhile, so nothing was run: call it again.",
             )
+
+
+def _lending(spec: CapabilitySpec, names: Sequence[str]) -> CapabilitySpec:
+    """The spec with an argument that names secrets, out of those that the task lends.
+
+    Raises:
+        InputError: bad_secret_name.
+    """
+    for name in names:
+        if _STEERING.fullmatch(name.upper()):
+            raise InputError(
+                f"The task lends the secret {name} to {spec.name}, where it would be the variable "
+                f"{name.upper()}, which steers programs. Give the secret another name.",
+                op="command.secrets",
+                code="bad_secret_name",
+            )
+    asked = {
+        "type": "array",
+        "items": {"enum": sorted(names)},
+        "maxItems": MAX_SECRETS,
+        "uniqueItems": True,
+        "description": (
+            "Names of secrets that the command needs. It finds each value in the environment "
+            "variable of that name in capitals; you never see a value."
+        ),
+    }
+    properties = {**spec.parameters["properties"], "secrets": asked}
+    return spec.model_copy(update={"parameters": {**spec.parameters, "properties": properties}})
+
+
+def _secrets_of(args: dict[str, Any]) -> list[str]:
+    return sorted({str(name) for name in args.get("secrets", ())})
 
 
 def _folder_of(args: dict[str, Any]) -> str:
@@ -291,10 +349,13 @@ def _end_of(said: bytes, root: Path, seen: str) -> tuple[str, bool]:
 def _preview(order: dict[str, Any], door: CommandDoor) -> str:
     """For people: every word apart, with marks that would reorder them on a screen written out."""
     words = "\n".join(f"  {_printable(word)}" for word in order["argv"])
+    names = ", ".join(f"{name} as {name.upper()}" for name in order["secrets"])
+    lent = f"It is lent these secrets in its environment: {names}.\n" if names else ""
     return (
         f"Run in the folder {_printable(order['folder'])}, for at most "
         f"{door.time_for(order['timeout_s']):g} s:\n"
         f"{words}\n"
+        f"{lent}"
         "It runs in a copy of the workspace, which is thrown away with all that it wrote there. "
         f"{_reach(door)}"
     )

@@ -13,8 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from checkrein.adapters.workspace_paths import FILE, FOLDER, GIT, GuardedFolder
-from checkrein.adapters.workspace_tree import HashCache, digest_of_entries, entries, left_out
+from checkrein.adapters.workspace_paths import CHANGED_KIND, FILE, FOLDER, GIT, GuardedFolder
+from checkrein.adapters.workspace_tree import (
+    MAX_DEPTH,
+    HashCache,
+    digest_of_entries,
+    entries,
+    left_out,
+)
 from checkrein.contracts.attempt import WorkspaceRef
 from checkrein.contracts.codec import visible
 from checkrein.errors import EnvironmentFault, InputError
@@ -25,6 +31,8 @@ MAX_ENTRIES = 200_000
 MAX_BYTES = 4 << 30
 """Most bytes that one copy holds."""
 
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_CHUNK = 1 << 20
 _ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")
 
 
@@ -35,8 +43,8 @@ class _Room:
     entries: int = MAX_ENTRIES
     bytes: int = MAX_BYTES
 
-    def take(self, path: str, size: int) -> None:
-        self.entries -= 1
+    def take(self, path: str, size: int, *, entries: int = 1) -> None:
+        self.entries -= entries
         self.bytes -= size
         if self.entries < 0 or self.bytes < 0:
             raise InputError(
@@ -159,66 +167,108 @@ def _bad_source(message: str) -> InputError:
 def copy_tree(source: Path, target: Path, *, everything: bool = False) -> None:
     """Copy a folder's content to a new folder; `everything` takes Git's files along.
 
+    Both sides are walked by directory handles: whoever swaps a folder of either for a link leads
+    the copy nowhere.
+
     Raises:
         InputError: something in it cannot be copied, or it is too large.
         FileExistsError: the target exists.
     """
     target.mkdir()
-    room = _Room()
-    with GuardedFolder(source).opened_root() as fd:
-        _copy_below(fd, target, "", room, everything)
+    made = os.open(target, FOLDER)
+    try:
+        with GuardedFolder(source).opened_root() as fd:
+            _Copy(_Room(), everything).below(fd, made, "", 0)
+    finally:
+        os.close(made)
 
 
-def _copy_below(fd: int, target: Path, prefix: str, room: _Room, everything: bool) -> None:
-    for name in os.listdir(fd):
-        if left_out(name) and not everything:
-            continue
-        path = prefix + name
+@dataclass(frozen=True)
+class _Copy:
+    """One copy that is under way."""
+
+    room: _Room
+    everything: bool
+
+    def below(self, source: int, target: int, prefix: str, depth: int) -> None:
+        """Copy what one open folder holds into another one."""
+        if depth > MAX_DEPTH:
+            raise _uncopied(prefix, f"is nested deeper than {MAX_DEPTH} folders", "too_deep")
+        for name in os.listdir(source):
+            if left_out(name) and not self.everything:
+                continue
+            path = prefix + name
+            try:
+                self._one(source, target, name, path, depth)
+            except FileNotFoundError:
+                continue  # it vanished between being listed and being looked at
+            except PermissionError as error:
+                why = f"cannot be copied: {error.strerror}. Make it readable, or remove it"
+                raise _uncopied(path, why, "bad_workspace") from error
+            except OSError as error:
+                if error.errno not in CHANGED_KIND:
+                    raise
+                why = "became something else while it was copied. Stop what changes it"
+                raise _uncopied(path, why, "workspace_changing") from error
+
+    def _one(self, source: int, target: int, name: str, path: str, depth: int) -> None:
+        mode = os.stat(name, dir_fd=source, follow_symlinks=False).st_mode
+        self.room.take(path, 0)
+        if stat.S_ISREG(mode):
+            self._file(source, target, name, path)
+        elif stat.S_ISLNK(mode):
+            os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
+        elif stat.S_ISDIR(mode):
+            self._folder(source, target, name, path, depth)
+        elif not self.everything:  # beside Git's files lie sockets of its own, which are no content
+            raise _special(path)
+
+    def _folder(self, source: int, target: int, name: str, path: str, depth: int) -> None:
+        below = os.open(name, FOLDER, dir_fd=source)
         try:
-            _copy_one(fd, name, target, path, room, everything)
-        except FileNotFoundError:
-            continue  # it vanished between being listed and being looked at
-        except PermissionError as error:
-            raise InputError(
-                f"{visible(path)!r} in the workspace cannot be copied: {error.strerror}. "
-                "Make it readable, or remove it.",
-                op="workspace.copy",
-                code="bad_workspace",
-                context={"path": visible(path)},
-            ) from error
-
-
-def _copy_one(fd: int, name: str, target: Path, path: str, room: _Room, everything: bool) -> None:
-    status = os.stat(name, dir_fd=fd, follow_symlinks=False)
-    mode, made = status.st_mode, target / name
-    room.take(path, status.st_size if stat.S_ISREG(mode) else 0)
-    if stat.S_ISREG(mode):
-        _copy_file(fd, name, made, mode)
-    elif stat.S_ISLNK(mode):
-        os.symlink(os.readlink(name, dir_fd=fd), made)
-    elif stat.S_ISDIR(mode):
-        made.mkdir()
-        below = os.open(name, FOLDER, dir_fd=fd)
-        try:
-            _copy_below(below, made, path + "/", room, everything)
+            os.mkdir(name, dir_fd=target)
+            made = os.open(name, FOLDER, dir_fd=target)
+            try:
+                self.below(below, made, path + "/", depth + 1)
+            finally:
+                os.close(made)
         finally:
             os.close(below)
-    elif not everything:  # beside Git's files lie sockets of its own, which are no content
-        raise InputError(
-            f"{visible(path)!r} in the workspace is a pipe, socket or device, which cannot be "
-            "copied. Remove it, or name a folder without it.",
-            op="workspace.copy",
-            code="special_file",
-            context={"path": visible(path)},
-        )
+
+    def _file(self, source: int, target: int, name: str, path: str) -> None:
+        reading = os.open(name, FILE, dir_fd=source)
+        try:
+            status = os.fstat(reading)
+            if not stat.S_ISREG(status.st_mode):
+                raise _special(path)  # a pipe took its place; reading it might never end
+            # Readable and writable for the owner whatever it was; the executable bit stays.
+            allowed = stat.S_IMODE(status.st_mode) & 0o777 | 0o600
+            writing = os.open(name, _NEW_FILE, allowed, dir_fd=target)
+            try:
+                os.fchmod(writing, allowed)
+                self._content(reading, writing, path)
+            finally:
+                os.close(writing)
+        finally:
+            os.close(reading)
+
+    def _content(self, reading: int, writing: int, path: str) -> None:
+        # Counted as it comes: a file that grows while it is read is bounded, too.
+        with open(writing, "wb", closefd=False) as stream:
+            while chunk := os.read(reading, _CHUNK):
+                self.room.take(path, len(chunk), entries=0)
+                stream.write(chunk)
 
 
-def _copy_file(fd: int, name: str, made: Path, mode: int) -> None:
-    # Readable and writable for the owner whatever the original was; the executable bit stays.
-    allowed = stat.S_IMODE(mode) & 0o777 | 0o600
-    source = os.open(name, FILE, dir_fd=fd)
-    with open(source, "rb") as reading:
-        created = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, allowed)
-        with open(created, "wb") as writing:
-            os.fchmod(created, allowed)
-            shutil.copyfileobj(reading, writing, 1 << 20)
+def _special(path: str) -> InputError:
+    why = "is a pipe, socket or device, which cannot be copied. Remove it, or name a folder without"
+    return _uncopied(path, why, "special_file")
+
+
+def _uncopied(path: str, why: str, code: str) -> InputError:
+    return InputError(
+        f"{visible(path)!r} in the workspace {why}.",
+        op="workspace.copy",
+        code=code,
+        context={"path": visible(path)},
+    )

@@ -36,6 +36,13 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: opening a pipe that nobody writes to must not hang.
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
+CHANGED_KIND = frozenset(
+    {errno.ELOOP, errno.EMLINK, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.ENXIO}
+)
+"""What opening without following says where something took the place of what was looked at."""
+
+# How often a path is followed anew that changes while it is followed.
+_LOOKS = 8
 _ESCAPED = re.compile(r"%(25)*(2e|2f|5c|00)", re.IGNORECASE)
 _DRIVE = re.compile(r"^[A-Za-z]:")
 # Marks that reorder text on a screen, and line breaks: an approver would read another name.
@@ -126,18 +133,34 @@ class GuardedFolder:
             return PathFact(
                 param=param, segments=lexical, inside=False, exists=False, symlink=False
             )
-        root = os.path.realpath(self.root)
+        root = _resolved(str(self.root))
         plain = os.path.join(root, *segments)
-        real = os.path.realpath(plain)
+        real = _resolved(plain)
         inside = real == root or real.startswith(root.rstrip("/") + "/")
         below = [] if real == root else real[len(root.rstrip("/")) + 1 :].split("/")
         return PathFact(
             param=param,
             segments=[visible(part) for part in below] if inside else lexical,
             inside=inside,
-            exists=inside and os.path.lexists(real),
+            exists=inside and self._holds(below),
             symlink=real != plain,
         )
+
+    def _holds(self, below: list[str]) -> bool:
+        """Whether something is there, by handles: a link that appears meanwhile tells nothing."""
+        try:
+            with self.opened_root() as current:
+                return not below or _is_at(current, below)
+        except EnvironmentFault:
+            return False
+
+    def is_still(self, folder: int, segments: tuple[str, ...], *, op: str) -> bool:
+        """Whether an open folder is the one that lies at its path now, and was not moved away."""
+        try:
+            with self.folder(segments, op=op) as now:
+                return os.path.samestat(os.fstat(folder), os.fstat(now))
+        except (CapabilityError, EnvironmentFault):
+            return False
 
     @contextmanager
     def folder(
@@ -237,6 +260,31 @@ class GuardedFolder:
             message = f"{path} is spelled {twin!r} in this workspace, not {name!r}."
             advice = f"Write the name as {twin!r}."
             raise refusal("invalid_path", message, op=op, path=path, advice=advice)
+
+
+def _resolved(path: str) -> str:
+    """Where a path leads; `/` where it never stands still, which is inside of no workspace."""
+    for _ in range(_LOOKS):
+        try:
+            return os.path.realpath(path)
+        except OSError:
+            continue  # a link became something else between being seen and being read
+    return "/"
+
+
+def _is_at(root: int, below: list[str]) -> bool:
+    current = os.dup(root)
+    try:
+        for name in below[:-1]:
+            deeper = os.open(name, FOLDER, dir_fd=current)
+            os.close(current)
+            current = deeper
+        os.stat(below[-1], dir_fd=current, follow_symlinks=False)
+    except OSError:
+        return False
+    finally:
+        os.close(current)
+    return True
 
 
 def _folded(name: str) -> str:

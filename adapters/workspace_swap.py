@@ -13,8 +13,8 @@ import os
 import re
 import stat
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,7 @@ ABSENT = "absent"
 _OP = "workspace.swap"
 _PLAIN = re.compile(r"^[A-Za-z0-9_-]{1,100}$")
 _POLL_S = 0.01
+_NOT_OURS = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR})
 
 
 @dataclass(frozen=True)
@@ -170,12 +171,17 @@ def _swap_in(folder: GuardedFolder, parent: int, swap: Swap) -> Outcome:
             error_type="version_changed",
             message=f"{swap.path} changed meanwhile, so nothing was written: read it again.",
         )
-    try:
-        _write_temp(parent, swap, status)
+    with _temp_file(parent, swap, status) as written:
+        if not folder.is_still(parent, swap.segments[:-1], op=_OP):
+            raise _not_written(f"the folder of {swap.path} was moved meanwhile")
         os.rename(swap.temp, name, src_dir_fd=parent, dst_dir_fd=parent)
-    except OSError:
-        _remove(parent, swap.temp)
-        raise
+        in_place = _is_in_place(folder, parent, swap, written)
+    if not in_place:
+        return Outcome(
+            status=EffectStatus.UNKNOWN_EFFECT,
+            error_type="moved_meanwhile",
+            message=f"Something else moved or replaced {swap.path} in the moment it was written.",
+        )
     try:
         os.fsync(parent)
     except OSError as error:
@@ -185,6 +191,16 @@ def _swap_in(folder: GuardedFolder, parent: int, swap: Swap) -> Outcome:
             message=f"{swap.path} was renamed, but its folder not synced: {error.strerror}.",
         )
     return _committed(swap, already=False)
+
+
+def _is_in_place(folder: GuardedFolder, parent: int, swap: Swap, written: int) -> bool:
+    """Whether what was written is what lies at the path now."""
+    try:
+        now = os.stat(swap.segments[-1], dir_fd=parent, follow_symlinks=False)
+    except OSError:
+        return False
+    in_folder = folder.is_still(parent, swap.segments[:-1], op=_OP)
+    return in_folder and os.path.samestat(now, os.fstat(written))
 
 
 def _look(parent: int, name: str, path: str) -> tuple[os.stat_result | None, str]:
@@ -211,18 +227,29 @@ def _look(parent: int, name: str, path: str) -> tuple[os.stat_result | None, str
         os.close(fd)
 
 
-def _write_temp(parent: int, swap: Swap, status: os.stat_result | None) -> None:
+@contextmanager
+def _temp_file(parent: int, swap: Swap, status: os.stat_result | None) -> Generator[int]:
+    """The content beside its place, open for as long as it must be known again.
+
+    Once it were closed and removed, another file could be given its inode's number.
+    """
     # What a killed try left is removed, not written into: it might be linked from elsewhere.
     _remove(parent, swap.temp)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(swap.temp, flags, 0o600, dir_fd=parent)
-    with open(fd, "wb") as stream:
-        stream.write(swap.data)
-        stream.flush()
+    try:
+        with open(fd, "wb", closefd=False) as stream:
+            stream.write(swap.data)
         os.fchmod(fd, stat.S_IMODE(status.st_mode) & 0o777 if status else 0o644)
         if status and os.geteuid() == 0:
             os.fchown(fd, status.st_uid, status.st_gid)
         os.fsync(fd)
+        yield fd
+    except (OSError, CapabilityError):
+        _remove(parent, swap.temp)
+        raise
+    finally:
+        os.close(fd)
 
 
 def _remove(parent: int, name: str) -> None:
@@ -236,12 +263,14 @@ def _unmake(folder: GuardedFolder, made: list[str]) -> None:
     """Take back folders that were made for a file which did not come; others' files stay."""
     for path in reversed(made):
         *above, name = path.split("/")
-        with folder.folder(tuple(above), op=_OP) as parent:
-            try:
+        try:
+            with folder.folder(tuple(above), op=_OP) as parent:
                 os.rmdir(name, dir_fd=parent)
-            except OSError as error:
-                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
-                    raise _not_written(f"{path}: {error.strerror}") from error
+        except CapabilityError:
+            continue  # it was moved or replaced meanwhile: what lies there is not ours
+        except OSError as error:
+            if error.errno not in _NOT_OURS:
+                raise _not_written(f"{path}: {error.strerror}") from error
 
 
 def _committed(swap: Swap, *, already: bool) -> Outcome:

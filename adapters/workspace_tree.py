@@ -11,13 +11,22 @@ import time
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from checkrein.adapters.workspace_paths import FILE, FOLDER, GIT, TEMP_PREFIX, GuardedFolder
+from checkrein.adapters.workspace_paths import (
+    CHANGED_KIND,
+    FILE,
+    FOLDER,
+    GIT,
+    TEMP_PREFIX,
+    GuardedFolder,
+)
 from checkrein.contracts.codec import visible
 from checkrein.errors import EnvironmentFault
 
 MAX_DEPTH = 128
 """Deepest nesting of folders that a digest covers."""
 
+# How often something is looked at that keeps changing between a file, a folder and a link.
+_LOOKS = 8
 _FORMAT = b"checkrein-tree/1\0"
 _CHUNK = 1 << 20
 # A hash is kept only if the file's change time is this much older than the look at it: within one
@@ -131,19 +140,42 @@ def _below(fd: int, prefix: str, depth: int, hashes: HashCache) -> Iterator[Entr
         if left_out(name):
             continue
         path = prefix + name
-        try:
-            entry = _entry(fd, name, path, hashes)
-            below = os.open(name, FOLDER, dir_fd=fd) if entry.kind == "folder" else None
-        except FileNotFoundError:
-            continue  # it vanished between being listed and being looked at
-        except OSError as error:
-            raise _unreadable(path, error) from error
+        found = _looked_at(fd, name, path, hashes)
+        if found is None:
+            continue
+        entry, below = found
         yield entry
         if below is not None:
             try:
                 yield from _below(below, path + "/", depth + 1, hashes)
             finally:
                 os.close(below)
+
+
+def _looked_at(fd: int, name: str, path: str, hashes: HashCache) -> tuple[Entry, int | None] | None:
+    """One entry, and the descriptor of a folder; None where it vanished since it was listed."""
+    for _ in range(_LOOKS):
+        try:
+            entry = _entry(fd, name, path, hashes)
+            return entry, os.open(name, FOLDER, dir_fd=fd) if entry.kind == "folder" else None
+        except FileNotFoundError:
+            return None
+        except _BecameAnotherError:
+            continue
+        except OSError as error:
+            if error.errno not in CHANGED_KIND:
+                raise _unreadable(path, error) from error
+    raise EnvironmentFault(
+        f"{path!r} in the workspace became something else each time that it was looked at. "
+        "Stop what keeps changing it.",
+        op="workspace.digest",
+        code="workspace_changing",
+        context={"path": visible(path)},
+    )
+
+
+class _BecameAnotherError(Exception):
+    """What was a file when it was looked at is none now that it is open."""
 
 
 def _unreadable(path: str, error: OSError) -> EnvironmentFault:
@@ -172,6 +204,8 @@ def _entry(fd: int, name: str, path: str, hashes: HashCache) -> Entry:
 def _hash_at(fd: int, name: str, hashes: HashCache) -> str:
     opened = os.open(name, FILE, dir_fd=fd)
     try:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise _BecameAnotherError  # reading a pipe or a device might never end
         return hashes.of(opened)
     finally:
         os.close(opened)

@@ -21,10 +21,12 @@ from checkrein.adapters.command_verifier import CommandVerifier
 from checkrein.adapters.hand_in import SubmitPlan, SubmitResult
 from checkrein.adapters.open_model import open_model
 from checkrein.adapters.plug_in import load_capabilities
+from checkrein.adapters.secret_folder import FolderSecrets
 from checkrein.adapters.system_clock import SystemClock
 from checkrein.adapters.unchanged_verifier import UnchangedVerifier
 from checkrein.adapters.workspace import FolderWorkspace
 from checkrein.adapters.workspace_capabilities import workspace_capabilities
+from checkrein.adapters.workspace_command import NAME as RUN_COMMAND
 from checkrein.contracts.attempt import WorkspaceRef
 from checkrein.contracts.environment import ChosenEnvironment
 from checkrein.contracts.task import TaskContract
@@ -139,6 +141,7 @@ class Opener:
                 clock=SystemClock(),
                 failpoints=self.failpoints,
                 workspace=folder,
+                secrets=FolderSecrets(self.settings.secrets),
                 environment=environment,
                 fallback=None if only_to_end else await self._other(contract.fallback_model),
                 reviewer=None if only_to_end else await self._other(contract.reviewer),
@@ -161,7 +164,8 @@ class Opener:
     ) -> dict[str, Capability]:
         """All that this process can do, by name; what the contract grants must be among it."""
         granted = [] if only_to_end else contract.capabilities
-        files = workspace_capabilities(folder, door, self.artifacts)
+        lendable = contract.secrets_for(RUN_COMMAND)
+        files = workspace_capabilities(folder, door, self.artifacts, secrets=lendable)
         own = [*files, SubmitPlan(), SubmitResult(folder)]
         given = [*own, *self.given.capabilities]
         known = {capability.spec.name: capability for capability in given}

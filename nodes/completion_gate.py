@@ -22,6 +22,7 @@ from checkrein.contracts.event import (
 from checkrein.contracts.verification import CheckResult, CheckStatus, VerificationResult
 from checkrein.errors import BudgetExceededError, EnvironmentFault
 from checkrein.nodes.compensation import not_shown
+from checkrein.nodes.lending import judged_with_secrets
 from checkrein.nodes.proposals import read_reply
 from checkrein.nodes.run import Run, Step
 from checkrein.nodes.stopping import WorkStopped
@@ -57,7 +58,7 @@ async def completion_gate(run: Run) -> Step:
         )
         await run.reach("in_verifier")
         checks = [
-            *await _judged(run, sealed),
+            *await _judged(run, turn.turn, sealed),
             *await not_shown(run),
             *_acceptance(run, position, sealed),
         ]
@@ -108,7 +109,7 @@ async def _repaired(run: Run, turn: int, result: VerificationResult) -> bool:
     return True
 
 
-async def _judged(run: Run, sealed: str) -> list[CheckResult]:
+async def _judged(run: Run, turn: int, sealed: str) -> list[CheckResult]:
     """Run every check, each on a copy of its own, which must be a copy of what was sealed."""
     workspace = run.ports.workspace
     protected = run.contract.protected
@@ -130,8 +131,7 @@ async def _judged(run: Run, sealed: str) -> list[CheckResult]:
                 copy_root=copy,
                 state_digest=sealed,
             )
-            judging = verifier.verify(check, examination, workspace)
-            results.append(await run.interruptible(judging))
+            results.append(await judged_with_secrets(run, turn, check, verifier, examination))
     return results
 
 

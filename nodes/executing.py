@@ -1,5 +1,6 @@
 """Carrying one authorised write out: EXECUTING first, then the send, then the receipt."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from checkrein.contracts.action import Guarantee
@@ -7,6 +8,7 @@ from checkrein.contracts.effect import Effect, EffectStatus, Outcome
 from checkrein.contracts.event import EffectExecuting, IntentBound, Payload
 from checkrein.errors import StoreError
 from checkrein.nodes.calling import Failed, called
+from checkrein.nodes.lending import Loan
 from checkrein.nodes.limits import for_capability, time_limit_s
 from checkrein.nodes.metering import CallCost
 from checkrein.nodes.run import Run
@@ -65,22 +67,32 @@ def marked(run: Run, state: ActionState, ready: Ready, permit: Permit) -> list[P
     return events
 
 
-async def executed(run: Run, state: ActionState, ready: Ready, permit: Permit) -> str:
-    """Send, and write the receipt; a doubt is a doubt."""
+async def executed(run: Run, state: ActionState, ready: Ready, permit: Permit, loan: Loan) -> str:
+    """Send, give back what was lent, and write the receipt; a doubt is a doubt."""
     if ready.capability.spec.guarantee is Guarantee.SAME_TRANSACTION:
         return await _applied(run, state, ready, permit)
     doubt = _doubt() if ready.resent else None
     sent = await send(run, state, ready.capability, ready.prepared, permit, ready.cost, doubt)
     sent = sent._replace(outcome=shown(sent.outcome, permit.constraints))
+    returned = loan.release()
     await run.reach("before_receipt")
     if sent.outcome.status is EffectStatus.UNKNOWN_EFFECT:
+        await run.record(*returned)
         effect = _bound(run, state, ready.prepared, permit)
         return await unknown_then_asked(run, state, ready.capability, effect, sent.outcome)
-    return await _received(run, state, ready, permit, sent)
+    return await _received(run, state, ready, permit, sent, returned)
 
 
-async def _received(run: Run, state: ActionState, ready: Ready, permit: Permit, sent: Sent) -> str:
+async def _received(
+    run: Run,
+    state: ActionState,
+    ready: Ready,
+    permit: Permit,
+    sent: Sent,
+    returned: Sequence[Payload] = (),
+) -> str:
     await run.record(
+        *returned,
         *receipt(
             state,
             permit.effect_id,
@@ -88,7 +100,7 @@ async def _received(run: Run, state: ActionState, ready: Ready, permit: Permit, 
             ready.capability.spec.trust,
             ready.cost,
             closes=_closes(ready, sent.outcome),
-        )
+        ),
     )
     await run.reach("after_receipt")
     return await _read_back(run, state, ready, permit, sent.outcome)

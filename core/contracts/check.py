@@ -373,6 +373,15 @@ def kind_of(check: object) -> str:
     return next((kind for kind, form in KINDS.items() if isinstance(check, form)), "")
 
 
+def secrets_of(check: object) -> list[str]:
+    """The secrets that a check is lent: those that the person who wrote it named in it."""
+    if isinstance(check, SqlStateCheck):
+        return [check.sql_state.connection]
+    if isinstance(check, HttpStateCheck) and check.http_state.bearer is not None:
+        return [check.http_state.bearer]
+    return []
+
+
 def _tag(check: object) -> str:
     # Another word than the field's, so that a fault's place never takes one for the other.
     return f"{kind_of(check)} check"

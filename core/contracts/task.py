@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from checkrein.contracts.budget import BudgetLimits, Money, SharedLimits, priced
-from checkrein.contracts.check import Check, CommandCheck, Glob, UnchangedCheck
+from checkrein.contracts.check import Check, CommandCheck, Glob, SecretName, UnchangedCheck
 from checkrein.contracts.codec import Frozen, digest_of
 from checkrein.contracts.environment import EnvironmentSpec
 from checkrein.contracts.progress import ProgressRules
@@ -115,6 +115,8 @@ class TaskContract(Frozen):
         essential: capabilities without which the goal cannot be reached: when one of them fails for
             good, the attempt has failed.
         progress: when a run counts as going in circles.
+        secrets: which capabilities may be lent which secret. Here stand names alone; a check is
+            lent what it names itself.
     """
 
     version: Literal[1] = 1
@@ -132,6 +134,9 @@ class TaskContract(Frozen):
     environment: EnvironmentSpec | None = None
     capabilities: list[CapabilityName] = Field(default_factory=list[CapabilityName], max_length=256)
     essential: list[CapabilityName] = Field(default_factory=list[CapabilityName], max_length=256)
+    secrets: dict[SecretName, list[CapabilityName]] = Field(
+        default_factory=dict[SecretName, list[CapabilityName]], max_length=64
+    )
     constraints: list[Constraint] = Field(default_factory=list[Constraint], max_length=256)
     budgets: BudgetLimits = BudgetLimits()
     progress: ProgressRules = ProgressRules()
@@ -152,6 +157,12 @@ class TaskContract(Frozen):
         own, shared = self.budgets.money, self.shared_budgets and self.shared_budgets.money
         if own and shared and own.model_copy(update={"limit": shared.limit}) != shared:
             raise ValueError("budgets and shared_budgets name other prices or another currency")
+        for secret, users in self.secrets.items():
+            unknown = sorted(set(users) - set(self.capabilities))
+            if unknown:
+                raise ValueError(
+                    f"secrets lends {secret} to {unknown[0]}, which is not among capabilities"
+                )
         makes_report = any(isinstance(check, CommandCheck) for check in self.success)
         if "test_report" in self.artifacts and not makes_report:
             raise ValueError(
@@ -177,6 +188,10 @@ class TaskContract(Frozen):
             if isinstance(item, UnchangedConstraint | UnchangedCheck):
                 found += item.unchanged
         return found
+
+    def secrets_for(self, capability: str) -> list[str]:
+        """The secrets that a capability may be lent, sorted."""
+        return sorted(name for name, users in self.secrets.items() if capability in users)
 
     @property
     def offline(self) -> bool:

@@ -4,7 +4,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.environment import Isolation, Offer
@@ -52,8 +52,9 @@ class Confinement(Frozen):
         tmp_bytes: size of its /tmp, of its home and of its shared memory, each.
         storage_bytes: how much more its writable folder may hold.
         whole_bytes: most bytes of each output, after which it is ended.
-        secrets: environment variables for this command alone. Their values are masked in all that
-            is returned or kept of its output.
+        secrets: values by name, which the command alone has, as environment variables of those
+            names in capitals; in all that is returned or kept of its output each stands as
+            `[secret NAME]`.
     """
 
     timeout_s: float = Field(gt=0)
@@ -67,7 +68,7 @@ class Confinement(Frozen):
     tmp_bytes: int = Field(default=512 * MIB, ge=4096)
     storage_bytes: int | None = Field(default=None, ge=1)
     whole_bytes: int = Field(default=WHOLE_BYTES, ge=1)
-    secrets: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
+    secrets: dict[str, SecretStr] = Field(default_factory=dict[str, SecretStr], repr=False)
 
 
 class CommandResult(Frozen):

@@ -7,7 +7,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
 from checkrein.contracts.approval import Said
 from checkrein.contracts.budget import Money
@@ -23,6 +23,8 @@ from checkrein.contracts.effect import EffectStatus, Outcome
 from checkrein.contracts.environment import EnvironmentSpec
 from checkrein.contracts.event import EffectRefused, EffectUnknown
 from checkrein.contracts.permission import Bound, Reach, Scope
+from checkrein.ports.capability import Permit
+from checkrein.ports.verifier import Examination
 
 Noun = TypeVar("Noun", bound=BaseModel)
 
@@ -40,6 +42,9 @@ FIXED: dict[type[BaseModel], dict[str, Any]] = {
     Money: {"currency": "EUR"},
     Bound: {"at_least": 1, "at_most": 2, "one_of": None, "below": None},
     Reach: {"scope": Scope.CLASS},
+    # Values of secrets are in no JSON, on purpose.
+    Permit: {"secrets": {}},
+    Examination: {"secrets": {}},
     Said: {"args": None},
     DecisionOutput: {"decision": Verdict.REQUIRE_APPROVAL},
     EffectRefused: {"outcome": Outcome(status=EffectStatus.REFUSED, error_type=TEXT)},
@@ -51,6 +56,7 @@ PLAIN: dict[Any, Any] = {
     bool: True,
     float: 1.5,
     bytes: b"raw",
+    SecretStr: SecretStr(TEXT),
     datetime: datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC),
     Path: Path("/somewhere/else"),
     Any: {"text": 'ä ￥12.5 "q"\n', "none": None, "list": [1, -2.5, True]},

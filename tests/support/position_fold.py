@@ -402,4 +402,6 @@ _HANDLERS: dict[type, Callable[[Folded, Any], None]] = {
     e.PolicyReloaded: _only_a_fact,
     e.PolicyRefused: _only_a_fact,
     e.EnvironmentChosen: _only_a_fact,
+    e.SecretLeased: _only_a_fact,
+    e.SecretReleased: _only_a_fact,
 }

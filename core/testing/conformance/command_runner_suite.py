@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import SecretStr
+
 from checkrein.contracts.environment import Isolation
 from checkrein.errors import EnvironmentFault, InputError
 from checkrein.ports.command_runner import MIB, CommandResult, CommandRunner, Confinement, Ending
@@ -91,7 +93,7 @@ async def secrets_are_given_and_masked(at: Ground) -> None:
     keep.mkdir()
     secret = "value-of-the-suite"  # noqa: S105 - not one
     held = Confinement(
-        timeout_s=30, network="none", writable=at.folder, secrets={"PAY_KEY": secret}
+        timeout_s=30, network="none", writable=at.folder, secrets={"pay_key": SecretStr(secret)}
     )
     text = (
         "import os, sys, time\nfor c in os.environ['PAY_KEY'] * 2:\n"
@@ -101,13 +103,13 @@ async def secrets_are_given_and_masked(at: Ground) -> None:
     done = await at.runner.run(
         ["python", "-c", text], cwd=at.folder, confinement=held, stdin=b"", keep=keep
     )
-    _same(done.stdout, b"[secret][secret]%d\n" % len(secret))
+    _same(done.stdout, b"[secret pay_key][secret pay_key]%d\n" % len(secret))
     _same((keep / "stdout").read_bytes(), done.stdout)
     _same(secret in repr(held), False)
     _same((await at.run("sh", "-c", 'echo "-$PAY_KEY-"')).stdout, b"--\n")
-    for name in ("LD_PRELOAD", "PATH", "PYTHONPATH", "a b", ""):
+    for name in ("ld_preload", "path", "pythonpath", "a b", ""):
         try:
-            await at.run("true", secrets={name: "value"})
+            await at.run("true", secrets={name: SecretStr("value")})
         except InputError:
             continue
         raise AssertionError(f"a secret may be called {name!r}")

@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from checkrein.adapters.command_docker import DockerCommandRunner
 from checkrein.errors import EnvironmentFault, InputError
@@ -75,7 +76,7 @@ async def test_a_container_is_asked_for_with_every_bound(engine: Engine, folder:
         processes=50,
         cpu_s=9,
         mounts=[Mount(source=folder, target="/mnt/data")],
-        secrets={"PAY_KEY": "value-of-it"},
+        secrets={"pay_key": SecretStr("value-of-it")},
     )
     done = await engine.runner().run(["sh", "-c", "x"], cwd=folder / "src", confinement=held)
     run, removed = engine.asked
