@@ -146,11 +146,10 @@ def _object(value: object, what: str) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-def _list(value: Any, what: str) -> list[Any]:
+def _list(value: object, what: str) -> list[Any]:
     if not isinstance(value, list):
         raise _refused(f"{what} is no list")
-    found: list[Any] = value
-    return found
+    return cast("list[object]", value)
 
 
 def _refused(why: str) -> InputError:

@@ -123,7 +123,10 @@ async def test_what_was_not_allowed_is_not_accepted(
 @pytest.mark.shows(204, 205, 206, 210, 216, 222)
 async def test_an_accepted_verdict_says_by_what(tmp_path: Path, settings: Settings) -> None:
     """Protects readers of evidence: every check has its strength, and who judged is named."""
-    checks = [{"command": {"argv": ["grep", "-q", "two", "a.txt"]}}, {"policy_obeyed": {}}]
+    checks: list[dict[str, Any]] = [
+        {"command": {"argv": ["grep", "-q", "two", "a.txt"]}},
+        {"policy_obeyed": {}},
+    ]
     task = contract(tmp_path, [WRITES, DONE], success=checks, artifacts=["diff", "test_report"])
     report, [verdict], _ = await run(task, settings)
     assert report.status is AttemptStatus.CANDIDATE_VERIFIED
