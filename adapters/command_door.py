@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from checkrein.adapters.command_bubblewrap_words import WORKSPACE
 from checkrein.adapters.command_runner import LocalCommandRunner
 from checkrein.contracts.environment import Isolation, Offer, offered
 from checkrein.ports.command_runner import CommandResult, CommandRunner, Confinement
@@ -53,6 +54,10 @@ class CommandDoor:
     def offline(self) -> bool:
         """Whether no command has a network, whatever else is said."""
         return self._held.network == "none"
+
+    def seen(self, root: Path) -> str:
+        """Where a command finds its own folder `root`: in a sandbox at one place, else as it is."""
+        return str(root) if self.offer.backend == "local" else WORKSPACE
 
     def time_for(self, wanted_s: float) -> float:
         """The seconds that a command gets that asks for so many."""

@@ -17,13 +17,11 @@ from checkrein.adapters.artifact_files import FolderArtifactStore
 from checkrein.adapters.chat_model import ChatModel
 from checkrein.adapters.command_backends import CommandBackends
 from checkrein.adapters.command_door import CommandDoor
-from checkrein.adapters.command_verifier import CommandVerifier
 from checkrein.adapters.hand_in import SubmitPlan, SubmitResult
 from checkrein.adapters.open_model import open_model
 from checkrein.adapters.plug_in import load_capabilities
 from checkrein.adapters.secret_folder import FolderSecrets
 from checkrein.adapters.system_clock import SystemClock
-from checkrein.adapters.unchanged_verifier import UnchangedVerifier
 from checkrein.adapters.workspace import FolderWorkspace
 from checkrein.adapters.workspace_capabilities import workspace_capabilities
 from checkrein.adapters.workspace_command import NAME as RUN_COMMAND
@@ -41,6 +39,7 @@ from checkrein.ports.failpoints import Failpoints
 from checkrein.ports.policy import Policy
 from checkrein.settings import Settings
 from checkrein.testing.scripted_model import ScriptedChatModel
+from checkrein.verifiers import verifiers
 
 
 @dataclass(frozen=True)
@@ -124,10 +123,6 @@ class Opener:
         capabilities = self._capabilities(contract, folder, door, only_to_end=only_to_end)
         for name in environment.withdrawn if environment else ():
             del capabilities[name]
-        verifiers = (
-            CommandVerifier(door, self.artifacts),
-            UnchangedVerifier(),
-        )
         async with (
             self._policy(None if only_to_end else contract, workspace) as live,
             shadowed(live, self.settings.policy_shadow, self.settings.home) as policy,
@@ -136,7 +131,7 @@ class Opener:
                 policy=policy,
                 model=model,
                 capabilities=capabilities,
-                verifiers=verifiers,
+                verifiers=verifiers(door, self.artifacts),
                 artifacts=self.artifacts,
                 clock=SystemClock(),
                 failpoints=self.failpoints,

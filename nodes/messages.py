@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from checkrein.contracts.check import CommandCheck
 from checkrein.contracts.codec import canonical, clean
 from checkrein.contracts.context import TRUST_ORDER, Message, ToolCall, ToolDescription, Trust
 from checkrein.contracts.observation import Observation, ObservationStatus
 from checkrein.contracts.proposal import ASK_USER, RawReply
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError
+from checkrein.nodes.criteria import criterion
 from checkrein.nodes.proposals import ASK_USER_PARAMETERS, read_reply
 from checkrein.nodes.turn_facts import TurnFacts, turn_facts
 from checkrein.ports.capability import CapabilitySpec
@@ -69,9 +69,7 @@ def opening(
         lines.append(
             "When all is done hand in the result by result_submit: a person must accept it."
         )
-    for check in contract.success:
-        if isinstance(check, CommandCheck):
-            lines.append(f"Accepted when this exits 0: {' '.join(check.command.argv)}")
+    lines += map(criterion, contract.success)
     left = ", ".join(
         f"{name} {max(0, line.limit - line.spent)}" for name, line in position.budgets.items()
     )
