@@ -5,7 +5,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from checkrein.adapters.schema_source import Unfit, check_closed, read_schema
 from checkrein.adapters.source_form import Mapped, from_source_form, is_source_form
+from checkrein.contracts.check import ArtifactCheck, Check, JsonSchemaCheck, kind_of
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError
@@ -51,7 +53,7 @@ class LoadedTask(Frozen):
 
 
 def load_task(path: Path) -> LoadedTask:
-    """Load one task file. Reads this file and nothing else; changes nothing.
+    """Load one task file. Reads it, and the schemas that its checks name; changes nothing.
 
     Raises:
         InputError: the file or what stands in it cannot be used. The message names file, line,
@@ -95,7 +97,38 @@ def _absolute(document: YamlDocument, contract: TaskContract, base: Path) -> Tas
             problem = "names no script; write scripted:FILE, for example scripted:decisions.yaml"
             raise document.refusal(("model",), problem)
         changed["model"] = SCRIPTED + os.path.abspath(base / script)
+    checks = list(enumerate(contract.success))
+    changed["success"] = [_with_schema(document, n, check, contract, base) for n, check in checks]
     return contract.model_copy(update=changed)
+
+
+def _with_schema(
+    document: YamlDocument, n: int, check: Check, contract: TaskContract, base: Path
+) -> Check:
+    """The check with its schema's path made absolute, once it is known that it can be used."""
+    if isinstance(check, JsonSchemaCheck):
+        against = check.json_schema.against
+    elif isinstance(check, ArtifactCheck) and check.artifact.against is not None:
+        against = check.artifact.against
+    else:
+        return check
+    kind = kind_of(check)
+    place = ("success", n, kind, "against")
+    file = Path(os.path.abspath(base / against)) if isinstance(against, str) else None
+    try:
+        check_closed(against if isinstance(against, dict) else read_schema(Path(base, against)))
+    except Unfit as error:
+        raise document.refusal(place, f"{error}") from error
+    if file is None:
+        return check
+    space = contract.workspace
+    if space is not None and space.mode == "in_place":
+        root = os.path.realpath(base / space.path)
+        if os.path.realpath(file).startswith(f"{root}{os.sep}"):
+            problem = "lies in the workspace, where a model may change it; put it beside the task"
+            raise document.refusal(place, problem)
+    spec = getattr(check, kind).model_copy(update={"against": str(file)})
+    return check.model_copy(update={kind: spec})
 
 
 def _warnings(document: YamlDocument, contract: TaskContract) -> list[str]:

@@ -36,6 +36,7 @@ from checkrein.ports.effect_contract import contradictions
 from checkrein.ports.failpoints import Failpoints
 from checkrein.ports.policy import Policy
 from checkrein.settings import Settings
+from checkrein.state_verifiers import state_and_output
 from checkrein.testing.scripted_model import ScriptedChatModel
 
 
@@ -119,6 +120,7 @@ class Opener:
         verifiers = (
             CommandVerifier(LocalCommandRunner(), self.artifacts),
             UnchangedVerifier(),
+            *state_and_output(),
         )
         async with (
             self._policy(None if only_to_end else contract, workspace) as live,

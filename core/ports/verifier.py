@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Protocol
 
+from pydantic import Field, SecretStr
+
 from checkrein.contracts.check import Check
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.task import TaskContract
@@ -11,12 +13,17 @@ from checkrein.ports.workspace import Workspace
 
 
 class Examination(Frozen):
-    """What a verifier gets: the contract, and a copy of the candidate that is its own."""
+    """What a verifier gets: the contract, and a copy of the candidate that is its own.
+
+    Attributes:
+        secrets: the values of the secrets that the check names, lent for this check alone.
+    """
 
     attempt_id: str
     contract: TaskContract
     copy_root: Path
     state_digest: str
+    secrets: dict[str, SecretStr] = Field(default_factory=dict, repr=False, exclude=True)
 
 
 class Verifier(Protocol):
