@@ -7,8 +7,9 @@ from pydantic import ValidationError
 
 from checkrein.contracts import event as e
 from checkrein.contracts.attempt import AttemptStatus
-from checkrein.contracts.check import CommandCheck
+from checkrein.contracts.check import CommandCheck, HumanCheck
 from checkrein.contracts.effect import EffectStatus
+from checkrein.contracts.judgement import check_name
 from checkrein.contracts.task import TaskContract
 from checkrein.contracts.verification import CheckStatus, VerificationResult
 from checkrein.graph.facts import Fact
@@ -52,6 +53,10 @@ def _unmet(facts: Facts, result: VerificationResult) -> Iterator[str]:
     for check in contract.success:
         if isinstance(check, CommandCheck) and shlex.join(check.command.argv) not in passed:
             yield f"the verification did not run {shlex.join(check.command.argv)}"
+    people = {c.name for c in result.checks if c.kind == "human"}
+    for check in contract.success:
+        if isinstance(check, HumanCheck) and check_name(check.human) not in people:
+            yield f"no person was asked: {check_name(check.human)}"
     if contract.protected and not any(check.kind == "unchanged" for check in result.checks):
         yield "the verification did not look at the protected paths"
     if contract.approvals.result and not any(c.kind == "accepted" for c in result.checks):

@@ -9,7 +9,7 @@ from pathlib import Path
 from checkrein.contracts.artifact import Artifact
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.budget import Budget
-from checkrein.contracts.check import Check, UnchangedCheck
+from checkrein.contracts.check import Check, HumanCheck, UnchangedCheck
 from checkrein.contracts.codec import digest_of, visible
 from checkrein.contracts.event import (
     AttemptEnded,
@@ -21,6 +21,7 @@ from checkrein.contracts.event import (
 from checkrein.contracts.verification import CheckResult, CheckStatus, VerificationResult
 from checkrein.errors import EnvironmentFault
 from checkrein.nodes.compensation import not_shown
+from checkrein.nodes.judgement import judged_by_people
 from checkrein.nodes.proposals import read_reply
 from checkrein.nodes.run import Run, Step
 from checkrein.nodes.stopping import WorkStopped
@@ -62,6 +63,10 @@ async def completion_gate(run: Run) -> Step:
         ]
         if await run.ports.workspace.digest() != sealed:
             checks.append(_moved())
+        said = await judged_by_people(run, turn.turn, sealed, checks)
+        if said is None:
+            return Step("suspend", turn.turn)
+        checks += said
     except EnvironmentFault as error:
         return await run.broken(error)
     except WorkStopped:
@@ -101,7 +106,7 @@ async def _judged(run: Run, sealed: str) -> list[CheckResult]:
     """Run every check, each on a copy of its own, which must be a copy of what was sealed."""
     workspace = run.ports.workspace
     protected = run.contract.protected
-    checks: list[Check] = list(run.contract.success)
+    checks: list[Check] = [c for c in run.contract.success if not isinstance(c, HumanCheck)]
     if protected:
         checks.append(UnchangedCheck(unchanged=protected))
     results: list[CheckResult] = []

@@ -8,7 +8,8 @@ from checkrein.nodes.waiting import waiting_for
 
 async def suspend(run: Run) -> Step:
     """Pause while the database says that there is something to wait for."""
-    waiting = waiting_for(await run.position())
+    position = await run.position()
+    waiting = waiting_for(position)
     if waiting is not None:
         interrupt(
             {
@@ -17,6 +18,10 @@ async def suspend(run: Run) -> Step:
                 "status": str(waiting.status),
                 "why": waiting.reason,
                 "answers": list(waiting.answers),
+                "judgements": [
+                    {"role": j.role, "question": j.question, "state_digest": j.state_digest}
+                    for j in position.asks_people
+                ],
             }
         )
     return Step("resumed")

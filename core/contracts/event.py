@@ -57,6 +57,8 @@ from checkrein.contracts.event_turn import (
     BudgetSettled,
     CandidateSealed,
     ContextCompiled,
+    JudgementAsked,
+    JudgementGiven,
     ModelRequested,
     ModelResponded,
     QuestionAsked,
@@ -100,6 +102,8 @@ __all__ = [
     "Event",
     "GENESIS",
     "IntentBound",
+    "JudgementAsked",
+    "JudgementGiven",
     "ModelRequested",
     "ModelResponded",
     "Observed",
@@ -173,6 +177,8 @@ Payload = Annotated[
     | TurnStopped
     | CandidateSealed
     | VerificationStarted
+    | JudgementAsked
+    | JudgementGiven
     | VerificationFinished
     | CancelRequested
     | PauseRequested

@@ -11,6 +11,7 @@ from checkrein.contracts.budget import Budget, BudgetLine
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.decision import PolicyDecision
 from checkrein.contracts.effect import Effect, ToolTry
+from checkrein.contracts.judgement import Judgement
 from checkrein.contracts.observation import Observation
 from checkrein.contracts.permission import Permission
 from checkrein.contracts.task import Task, TaskContract
@@ -74,6 +75,8 @@ class Position(Frozen):
             newest word on each.
         permissions: what people of the task said yes to for more than one action, still good.
         exhausted: the budget whose limit stopped the attempt, until it is resumed.
+        judgements: what people were asked about the newest turn's states, or have said of the
+            sealed one, in order of asking.
     """
 
     attempt: Attempt
@@ -98,8 +101,17 @@ class Position(Frozen):
     revocations: list[str] = Field(default_factory=list[str])
     grants: list[str] = Field(default_factory=list[str])
     permissions: list[Permission] = Field(default_factory=list[Permission])
+    judgements: list[Judgement] = Field(default_factory=list[Judgement])
     lease_alive: bool = False
     detail: str = ""
+
+    @property
+    def asks_people(self) -> list[Judgement]:
+        """What people are asked about the sealed state; nothing more once one of them said fail."""
+        here = [j for j in self.judgements if j.state_digest == self.sealed]
+        if any(j.verdict == "fail" for j in here):
+            return []
+        return [j for j in here if j.open]
 
     def planning(self, contract: TaskContract) -> bool:
         """Whether nothing may change, since the task is in plan mode and no plan was accepted."""

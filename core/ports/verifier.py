@@ -23,7 +23,9 @@ class Examination(Frozen):
     contract: TaskContract
     copy_root: Path
     state_digest: str
-    secrets: dict[str, SecretStr] = Field(default_factory=dict, repr=False, exclude=True)
+    secrets: dict[str, SecretStr] = Field(
+        default_factory=dict[str, SecretStr], exclude=True, repr=False
+    )
 
 
 class Verifier(Protocol):
