@@ -1,7 +1,8 @@
-"""compose's part for verifiers: those of state, of output, and the model that judges."""
+"""The verifiers of this machine: which code judges which kind of check."""
 
 from checkrein.adapters.artifact_verifier import ArtifactVerifier
 from checkrein.adapters.command_runner import LocalCommandRunner
+from checkrein.adapters.command_verifier import CommandVerifier
 from checkrein.adapters.file_state_verifier import FileStateVerifier
 from checkrein.adapters.http_client import HttpClient
 from checkrein.adapters.http_state_verifier import HttpStateVerifier
@@ -9,17 +10,22 @@ from checkrein.adapters.json_schema_verifier import JsonSchemaVerifier
 from checkrein.adapters.judged_apart import JudgedApart
 from checkrein.adapters.sql_state_verifier import SqlStateVerifier
 from checkrein.adapters.text_match_verifier import TextMatchVerifier
+from checkrein.adapters.unchanged_verifier import UnchangedVerifier
+from checkrein.ports.artifact_store import ArtifactStore
 from checkrein.ports.verifier import Verifier
 
 
-def state_and_output() -> tuple[Verifier, ...]:
-    """The verifiers that look at files, databases and services."""
-    apart = JudgedApart(LocalCommandRunner())
+def verifiers(artifacts: ArtifactStore) -> tuple[Verifier, ...]:
+    """One for each kind; `artifacts` keeps what they found, for people."""
+    runner = LocalCommandRunner()
+    apart = JudgedApart(runner)
     return (
-        ArtifactVerifier(apart),
+        CommandVerifier(runner, artifacts),
+        UnchangedVerifier(),
         FileStateVerifier(),
-        HttpStateVerifier(HttpClient()),
-        JsonSchemaVerifier(apart),
-        SqlStateVerifier(),
         TextMatchVerifier(apart),
+        JsonSchemaVerifier(apart),
+        ArtifactVerifier(apart),
+        SqlStateVerifier(),
+        HttpStateVerifier(HttpClient()),
     )
