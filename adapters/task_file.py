@@ -7,7 +7,13 @@ from typing import Any
 
 from checkrein.adapters.schema_source import Unfit, check_closed, read_schema
 from checkrein.adapters.source_form import Mapped, from_source_form, is_source_form
-from checkrein.contracts.check import ArtifactCheck, Check, JsonSchemaCheck, kind_of
+from checkrein.contracts.check import (
+    ArtifactCheck,
+    Check,
+    JsonSchemaCheck,
+    ModelJudgeCheck,
+    kind_of,
+)
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError
@@ -91,15 +97,33 @@ def _absolute(document: YamlDocument, contract: TaskContract, base: Path) -> Tas
         changed["workspace"] = contract.workspace.model_copy(update={"path": path})
     if contract.policy is not None and not contract.policy.startswith("opa:"):
         changed["policy"] = os.path.abspath(base / contract.policy)
-    if contract.model is not None and contract.model.startswith(SCRIPTED):
-        script = contract.model.removeprefix(SCRIPTED).strip()
-        if not script:
-            problem = "names no script; write scripted:FILE, for example scripted:decisions.yaml"
-            raise document.refusal(("model",), problem)
-        changed["model"] = SCRIPTED + os.path.abspath(base / script)
+    if contract.model is not None:
+        changed["model"] = _model(document, ("model",), contract.model, base)
     checks = list(enumerate(contract.success))
-    changed["success"] = [_with_schema(document, n, check, contract, base) for n, check in checks]
+    changed["success"] = [_with_paths(document, n, check, contract, base) for n, check in checks]
     return contract.model_copy(update=changed)
+
+
+def _model(document: YamlDocument, place: tuple[str | int, ...], model: str, base: Path) -> str:
+    """A model string, its script's path absolute."""
+    if not model.startswith(SCRIPTED):
+        return model
+    script = model.removeprefix(SCRIPTED).strip()
+    if not script:
+        problem = "names no script; write scripted:FILE, for example scripted:decisions.yaml"
+        raise document.refusal(place, problem)
+    return SCRIPTED + os.path.abspath(base / script)
+
+
+def _with_paths(
+    document: YamlDocument, n: int, check: Check, contract: TaskContract, base: Path
+) -> Check:
+    """The check with every path that lies beside the task made absolute."""
+    if isinstance(check, ModelJudgeCheck):
+        place = ("success", n, "model_judge", "model")
+        model = _model(document, place, check.model_judge.model, base)
+        return ModelJudgeCheck(model_judge=check.model_judge.model_copy(update={"model": model}))
+    return _with_schema(document, n, check, contract, base)
 
 
 def _with_schema(

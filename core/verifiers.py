@@ -8,11 +8,14 @@ from checkrein.adapters.http_client import HttpClient
 from checkrein.adapters.http_state_verifier import HttpStateVerifier
 from checkrein.adapters.json_schema_verifier import JsonSchemaVerifier
 from checkrein.adapters.judged_apart import JudgedApart
+from checkrein.adapters.model_judge import judges
+from checkrein.adapters.model_judge_verifier import ModelJudgeVerifier
 from checkrein.adapters.sql_state_verifier import SqlStateVerifier
 from checkrein.adapters.text_match_verifier import TextMatchVerifier
 from checkrein.adapters.unchanged_verifier import UnchangedVerifier
 from checkrein.ports.artifact_store import ArtifactStore
 from checkrein.ports.verifier import Verifier
+from checkrein.testing.scripted_model import ScriptedChatModel
 
 
 def verifiers(artifacts: ArtifactStore) -> tuple[Verifier, ...]:
@@ -28,4 +31,5 @@ def verifiers(artifacts: ArtifactStore) -> tuple[Verifier, ...]:
         ArtifactVerifier(apart),
         SqlStateVerifier(),
         HttpStateVerifier(HttpClient()),
+        ModelJudgeVerifier(judges(ScriptedChatModel.load), artifacts),
     )

@@ -373,6 +373,13 @@ def kind_of(check: object) -> str:
     return next((kind for kind, form in KINDS.items() if isinstance(check, form)), "")
 
 
+def same_model(one: str, other: str) -> bool:
+    """Whether two model strings name one model, with or without its provider."""
+    if "scripted:" in (one[:9], other[:9]):
+        return one == other
+    return one.rpartition(":")[2].casefold() == other.rpartition(":")[2].casefold()
+
+
 def _tag(check: object) -> str:
     # Another word than the field's, so that a fault's place never takes one for the other.
     return f"{kind_of(check)} check"

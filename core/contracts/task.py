@@ -6,7 +6,14 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from checkrein.contracts.budget import BudgetLimits
-from checkrein.contracts.check import Check, CommandCheck, Glob, UnchangedCheck
+from checkrein.contracts.check import (
+    Check,
+    CommandCheck,
+    Glob,
+    ModelJudgeCheck,
+    UnchangedCheck,
+    same_model,
+)
 from checkrein.contracts.codec import Frozen, digest_of
 
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\w.@+-]+$")]
@@ -129,6 +136,15 @@ class TaskContract(Frozen):
         if "test_report" in self.artifacts and not makes_report:
             raise ValueError(
                 "artifacts expects a test_report, and no command under success makes one"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _judged_by_another(self) -> "TaskContract":
+        judges = [c.model_judge.model for c in self.success if isinstance(c, ModelJudgeCheck)]
+        if any(self.model is not None and same_model(self.model, judge) for judge in judges):
+            raise ValueError(
+                "success names the task's own model as its judge; give model_judge another model"
             )
         return self
 
