@@ -8,13 +8,17 @@ import sys
 import tempfile
 import time
 from asyncio.subprocess import Process
-from collections.abc import Awaitable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
+
+from pydantic import SecretStr
 
 from checkrein.adapters.command_offline import find_offline
 from checkrein.adapters.command_output import HeadAndTail
 from checkrein.adapters.command_pipes import PipeReader, Report
+from checkrein.adapters.masking import MaskedStream, Masking
 from checkrein.contracts.codec import visible
 from checkrein.errors import EnvironmentFault, InputError
 from checkrein.ports.command_runner import CommandResult
@@ -45,6 +49,7 @@ class _Order:
     timeout_s: float
     wrapper: tuple[str, ...]
     scratch: Path
+    secrets: Mapping[str, SecretStr] = field(repr=False)
 
 
 @dataclass
@@ -60,6 +65,7 @@ class _Run:
     stdout: HeadAndTail
     stderr: HeadAndTail
     streams: list[PipeReader]
+    masked: tuple[MaskedStream, ...]
     timed_out: bool = False
 
 
@@ -92,6 +98,7 @@ class LocalCommandRunner:
         timeout_s: float,
         offline: bool = False,
         stdin: bytes = b"",
+        secrets: Mapping[str, SecretStr] = MappingProxyType({}),
     ) -> CommandResult:
         """Run to the end or to the time limit; no process of it is left afterwards.
 
@@ -109,7 +116,7 @@ class LocalCommandRunner:
         wrapper = await self.offline_wrapper() if offline else ()
         scratch = await self._scratch_made(stdin)
         try:
-            order = _Order(argv, cwd, timeout_s, wrapper, Path(scratch.name))
+            order = _Order(argv, cwd, timeout_s, wrapper, Path(scratch.name), secrets)
             return await self._run(order)
         finally:
             await asyncio.to_thread(scratch.cleanup)
@@ -171,7 +178,10 @@ class LocalCommandRunner:
 
     async def _start(self, order: _Order) -> _Run:
         out, err = HeadAndTail(self._output_bytes), HeadAndTail(self._output_bytes)
-        report, streams = Report(), [PipeReader(out.add), PipeReader(err.add)]
+        masking = Masking(order.secrets)
+        # Before anything is cut: half of a value could not be found again.
+        masked = (MaskedStream(masking, out.add), MaskedStream(masking, err.add))
+        report, streams = Report(), [PipeReader(stream.add) for stream in masked]
         held, hold = os.pipe()
         try:
             process = await self._spawn(order, held, streams, report.pipe.write_end)
@@ -188,7 +198,7 @@ class LocalCommandRunner:
             os.close(held)
             for pipe in (report.pipe, *streams):
                 pipe.handed_on()
-        return _Run(process, hold, report, out, err, streams)
+        return _Run(process, hold, report, out, err, streams, masked)
 
     async def _spawn(
         self, order: _Order, held: int, streams: list[PipeReader], report: int
@@ -201,7 +211,7 @@ class LocalCommandRunner:
             *(str(cpu_s), str(self._file_bytes), "1" if order.wrapper else "0"),
             *(str(order.scratch / "stdin"), *order.argv),
             cwd=order.cwd,
-            env=clean_environment(order.scratch),
+            env=_environment(order),
             stdin=held,
             stdout=streams[0].write_end,
             stderr=streams[1].write_end,
@@ -220,6 +230,25 @@ def clean_environment(scratch: Path) -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
+
+
+def _environment(order: _Order) -> dict[str, str]:
+    """The clean environment with what is lent; it is never an argument, which everybody can see.
+
+    Raises:
+        InputError: bad_secret_name, a variable that every command has already.
+    """
+    environment = clean_environment(order.scratch)
+    for name, secret in order.secrets.items():
+        variable = name.upper()
+        if variable in environment:
+            raise InputError(
+                f"The secret {name} cannot be lent as {variable}, which each command has already.",
+                op=_OP,
+                code="bad_secret_name",
+            )
+        environment[variable] = secret.get_secret_value()
+    return environment
 
 
 async def _follow(run: _Run, timeout_s: float) -> None:
@@ -248,6 +277,8 @@ async def _ended(run: _Run) -> None:
     finally:
         for pipe in (run.report.pipe, *run.streams):
             pipe.close()
+        for stream in run.masked:
+            stream.close()
 
 
 async def _within(seconds: float, *waits: Awaitable[object]) -> bool:

@@ -4,6 +4,8 @@
 path guard, which refuses what leads outside whatever the policy said.
 """
 
+from collections.abc import Sequence
+
 from checkrein.adapters.command_runner import LocalCommandRunner
 from checkrein.adapters.workspace import FolderWorkspace
 from checkrein.adapters.workspace_command import RunCommand
@@ -14,17 +16,22 @@ from checkrein.ports.command_runner import CommandRunner
 
 
 def workspace_capabilities(
-    workspace: FolderWorkspace, runner: CommandRunner | None = None, *, offline: bool = False
+    workspace: FolderWorkspace,
+    runner: CommandRunner | None = None,
+    *,
+    offline: bool = False,
+    secrets: Sequence[str] = (),
 ) -> list[Capability]:
     """workspace.read, .list, .write_file, .apply_patch and .run_command.
 
     `runner` is the door of the last one; by default commands run on this machine. `offline`: the
-    task is `network: none`, so that commands are cut off whatever the policy says.
+    task is `network: none`, so that commands are cut off whatever the policy says. `secrets`: names
+    of those that the task lends to commands.
     """
     return [
         ReadFile(workspace),
         ListFolder(workspace),
         WriteFile(workspace),
         ApplyPatch(workspace),
-        RunCommand(workspace, runner or LocalCommandRunner(), offline=offline),
+        RunCommand(workspace, runner or LocalCommandRunner(), offline=offline, secrets=secrets),
     ]

@@ -7,6 +7,8 @@ the policy limits it to the profile `offline`. So it is declared as what it may 
 
 import asyncio
 import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from checkrein.contracts.action import Facts, SideEffect
 from checkrein.contracts.codec import canonical, visible
 from checkrein.contracts.context import Trust
 from checkrein.contracts.effect import EffectStatus, Outcome
-from checkrein.errors import CapabilityError, EnvironmentFault
+from checkrein.errors import CapabilityError, EnvironmentFault, InputError
 from checkrein.ports.capability import (
     CapabilitySpec,
     Description,
@@ -48,6 +50,15 @@ MAX_TIMEOUT_S = 600
 
 MAX_SHOWN = 16 * 1024
 """Most characters of each output that are kept; the end of it, where errors stand."""
+
+MAX_SECRETS = 8
+"""Most secrets that one command may be lent."""
+
+# Variables by which programs and their loaders are steered; a secret must not be one by its name.
+_STEERING = re.compile(
+    r"(PATH|HOME|TMPDIR|LANG|LANGUAGE|IFS|ENV|SHELL|USER|LOGNAME|PWD|TERM|EDITOR|PAGER)|"
+    r"(LC|LD|DYLD|GIT|NODE|PERL|RUBY|JAVA|SSL|PIP|UV|BASH|PYTHON|PYTEST|CHECKREIN)_?.*|.*_PROXY"
+)
 
 _COPYING_S = 60.0
 _NOT_STARTED = frozenset(
@@ -96,12 +107,22 @@ class RunCommand(FileCapability):
     )
 
     def __init__(
-        self, workspace: FolderWorkspace, runner: CommandRunner, *, offline: bool = False
+        self,
+        workspace: FolderWorkspace,
+        runner: CommandRunner,
+        *,
+        offline: bool = False,
+        secrets: Sequence[str] = (),
     ) -> None:
-        """`offline`: every command is cut off, also where no limit says so."""
+        """`offline`: every command is cut off, also where no limit says so.
+
+        `secrets`: the names that a command may ask for; without any there is nothing to ask for.
+        """
         super().__init__(workspace)
         self._runner = runner
         self._offline = offline
+        if secrets:
+            self.spec = _lending(self.spec, secrets)
 
     async def describe(self, args: dict[str, Any]) -> Description:
         """Name the tree and its version; the facts are the command's words and where it runs.
@@ -115,7 +136,12 @@ class RunCommand(FileCapability):
         return Description(
             resource=RESOURCE,
             resource_version=await self._workspace.digest(),
-            facts=Facts(argv=words, paths=[where], bytes=len(canonical(args))),
+            facts=Facts(
+                argv=words,
+                paths=[where],
+                bytes=len(canonical(args)),
+                secret_names=_secrets_of(args),
+            ),
         )
 
     async def version(self, resource: str) -> str:
@@ -134,6 +160,7 @@ class RunCommand(FileCapability):
             "argv": words_of(args.get("argv"), param="argv", op=op),
             "folder": folder,
             "timeout_s": int(args.get("timeout_s", TIMEOUT_S)),
+            "secrets": _secrets_of(args),
         }
         await asyncio.to_thread(_entered, self._workspace.files, folder, op)
         return Prepared(
@@ -142,6 +169,7 @@ class RunCommand(FileCapability):
             to_version="",
             preview=_preview(order) if preview else "",
             plan=canonical(order),
+            secrets=_secrets_of(args),
         )
 
     async def send(self, prepared: Prepared, permit: Permit, still_owner: StillOwner) -> Outcome:
@@ -171,6 +199,7 @@ class RunCommand(FileCapability):
                     cwd=root.joinpath(*segments),
                     timeout_s=float(order["timeout_s"]),
                     offline=offline,
+                    secrets=permit.secrets,
                 )
                 shown = await asyncio.to_thread(_shown, result, root, offline)
         except EnvironmentFault as fault:
@@ -188,6 +217,38 @@ class RunCommand(FileCapability):
                 code="version_changed",
                 advice="The workspace changed meanwhile, so nothing was run: call it again.",
             )
+
+
+def _lending(spec: CapabilitySpec, names: Sequence[str]) -> CapabilitySpec:
+    """The spec with an argument that names secrets, out of those that the task lends.
+
+    Raises:
+        InputError: bad_secret_name.
+    """
+    for name in names:
+        if _STEERING.fullmatch(name.upper()):
+            raise InputError(
+                f"The task lends the secret {name} to {spec.name}, where it would be the variable "
+                f"{name.upper()}, which steers programs. Give the secret another name.",
+                op="command.secrets",
+                code="bad_secret_name",
+            )
+    asked = {
+        "type": "array",
+        "items": {"enum": sorted(names)},
+        "maxItems": MAX_SECRETS,
+        "uniqueItems": True,
+        "description": (
+            "Names of secrets that the command needs. It finds each value in the environment "
+            "variable of that name in capitals; you never see a value."
+        ),
+    }
+    properties = {**spec.parameters["properties"], "secrets": asked}
+    return spec.model_copy(update={"parameters": {**spec.parameters, "properties": properties}})
+
+
+def _secrets_of(args: dict[str, Any]) -> list[str]:
+    return sorted({str(name) for name in args.get("secrets", ())})
 
 
 def _folder_of(args: dict[str, Any]) -> str:
@@ -258,9 +319,12 @@ def _end_of(said: bytes, root: Path) -> tuple[str, bool]:
 def _preview(order: dict[str, Any]) -> str:
     """For people: every word apart, with marks that would reorder them on a screen written out."""
     words = "\n".join(f"  {_printable(word)}" for word in order["argv"])
+    names = ", ".join(f"{name} as {name.upper()}" for name in order["secrets"])
+    lent = f"It is lent these secrets in its environment: {names}.\n" if names else ""
     return (
         f"Run in the folder {_printable(order['folder'])}, for at most {order['timeout_s']} s:\n"
         f"{words}\n"
+        f"{lent}"
         "It runs in a copy of the workspace, which is thrown away with all that it wrote there. It "
         "is no sandbox: it runs as this user, and reaches the network unless a limit forbids it."
     )

@@ -90,7 +90,7 @@ CREATE TABLE checkrein.authority (
     reason text NOT NULL,
     at timestamp with time zone NOT NULL,
     CONSTRAINT authority_pkey PRIMARY KEY (n),
-    CONSTRAINT authority_kind_check CHECK ((kind = ANY (ARRAY['user'::text, 'agent'::text, 'capability'::text, 'resource'::text, 'grant'::text]))),
+    CONSTRAINT authority_kind_check CHECK ((kind = ANY (ARRAY['user'::text, 'agent'::text, 'capability'::text, 'resource'::text, 'grant'::text, 'secret'::text]))),
     CONSTRAINT authority_value_check CHECK (((length(value) >= 1) AND (length(value) <= 1024)))
 );
 
@@ -1215,6 +1215,23 @@ BEGIN
     RETURN cause;
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.on_secret(a checkrein.attempts, kind text, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    IF kind = 'secret_leased' AND NOT coalesce((SELECT granted FROM checkrein.authority w
+            WHERE w.tenant = a.tenant AND w.kind = 'secret' AND w.value = p ->> 'name'
+            ORDER BY n DESC LIMIT 1), true) THEN
+        PERFORM checkrein.refuse('CR010', format('secret:%s is revoked', p ->> 'name'),
+            'secret:' || (p ->> 'name'));
+    END IF;
+    IF p ->> 'action_id' IS NULL THEN
+        RETURN checkrein.step_turn(a.attempt_id, (p ->> 'turn')::integer, at_seq);
+    END IF;
+    RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
+END $function$;
+
 CREATE OR REPLACE FUNCTION checkrein.on_talk(a checkrein.attempts, kind text, p json, at_seq bigint)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -1348,6 +1365,8 @@ BEGIN
     WHEN 'effect_verified' THEN RETURN checkrein.verify_effect(a, p, at_seq);
     WHEN 'action_deduplicated' THEN
         RETURN checkrein.step_action(a, p ->> 'action_id', 'deduplicated', at_seq);
+    WHEN 'secret_leased', 'secret_released' THEN
+        RETURN checkrein.on_secret(a, kind, p, at_seq);
     WHEN 'observation' THEN RETURN checkrein.on_observation(a, p, at_seq);
     WHEN 'question_asked', 'user_answered', 'turn_stopped' THEN
         RETURN checkrein.on_talk(a, kind, p, at_seq);
@@ -1829,6 +1848,7 @@ REVOKE ALL ON FUNCTION checkrein.on_gate(checkrein.attempts,text,json,bigint) FR
 REVOKE ALL ON FUNCTION checkrein.on_judgement(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_model(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_observation(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.on_secret(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_talk(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.owns(text,bigint) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.owns(text,bigint) TO checkrein_app;

@@ -25,8 +25,8 @@ FROM checkrein.events WHERE attempt_id = %s AND seq > %s ORDER BY seq LIMIT %s
 _BLOB = "SELECT data FROM checkrein.blobs WHERE ref = %s LIMIT 1"
 _CONTRACT = "SELECT contract FROM checkrein.attempts WHERE attempt_id = %s"
 
-KINDS = ("user", "agent", "capability", "resource", "grant")
-"""What a person can take back: who acts, as whom, by what, on what, and an approval."""
+KINDS = ("user", "agent", "capability", "resource", "grant", "secret")
+"""What a person can take back: who acts, as whom, by what, on what, an approval, and a secret."""
 
 MAX_VALUE = 1024
 

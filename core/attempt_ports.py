@@ -18,9 +18,11 @@ from checkrein.adapters.chat_model import ChatModel
 from checkrein.adapters.hand_in import SubmitPlan, SubmitResult
 from checkrein.adapters.open_model import open_model
 from checkrein.adapters.plug_in import load_capabilities
+from checkrein.adapters.secret_folder import FolderSecrets
 from checkrein.adapters.system_clock import SystemClock
 from checkrein.adapters.workspace import FolderWorkspace
 from checkrein.adapters.workspace_capabilities import workspace_capabilities
+from checkrein.adapters.workspace_command import NAME as RUN_COMMAND
 from checkrein.contracts.attempt import WorkspaceRef
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError
@@ -127,6 +129,7 @@ class Opener:
                 clock=SystemClock(),
                 failpoints=self.failpoints,
                 workspace=folder,
+                secrets=FolderSecrets(self.settings.secrets),
             )
 
     def _capabilities(
@@ -134,7 +137,9 @@ class Opener:
     ) -> dict[str, Capability]:
         """All that this process can do, by name; what the contract grants must be among it."""
         granted = [] if only_to_end else contract.capabilities
-        files = workspace_capabilities(folder, offline=contract.offline)
+        files = workspace_capabilities(
+            folder, offline=contract.offline, secrets=contract.secrets_for(RUN_COMMAND)
+        )
         own = [*files, SubmitPlan(), SubmitResult(folder)]
         given = [*own, *self.given.capabilities]
         known = {capability.spec.name: capability for capability in given}

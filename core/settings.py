@@ -32,6 +32,7 @@ class Settings:
             (docs/policies-opa.md).
         deliverers: the file that says who is told of approvals, and how (docs/delivery.md).
         token: a token of ours, which proves who speaks on the command line (docs/approvals.md).
+        secrets: the folder whose files are the secrets that tasks may be lent (docs/secrets.md).
     """
 
     home: Path
@@ -46,11 +47,12 @@ class Settings:
     opa_revisions: frozenset[str] = frozenset()
     deliverers: str | None = None
     token: str | None = field(default=None, repr=False)
+    secrets: Path | None = None
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] = os.environ) -> "Settings":
         """Read CHECKREIN_HOME, _DATABASE_URL, _DURABILITY, _FAILPOINT, _CAPABILITIES,
-        _POLICY, _TOKEN, _DELIVERERS and _OPA_TOKEN, _OPA_CA, _OPA_REVISIONS.
+        _POLICY, _TOKEN, _DELIVERERS, _SECRETS and _OPA_TOKEN, _OPA_CA, _OPA_REVISIONS.
 
         Raises:
             InputError: a value is unusable.
@@ -73,6 +75,7 @@ class Settings:
             opa_token=environ.get("CHECKREIN_OPA_TOKEN") or None,
             deliverers=_folder(environ.get("CHECKREIN_DELIVERERS", "")),
             token=environ.get("CHECKREIN_TOKEN") or None,
+            secrets=Path(kept) if (kept := _folder(environ.get("CHECKREIN_SECRETS", ""))) else None,
             opa_ca=environ.get("CHECKREIN_OPA_CA") or None,
             opa_revisions=frozenset(
                 part.strip()

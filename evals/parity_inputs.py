@@ -125,6 +125,7 @@ class Generator:
                 "rows": self._one((None, 0, 1, 1_000)),
                 "tables": self._list(lambda: self._one(("users", "payments")), 2),
                 "secret_hits": self._one((0, 0, 0, 1)),
+                "secret_names": self._list(lambda: self._one(("pay_key", "shop_db")), 2),
                 "bytes": self._one((0, 1, 2**40)),
             },
             "repeats_effect": self._chance(0.1),

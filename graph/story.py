@@ -165,6 +165,13 @@ def _unknown(p: e.EffectUnknown) -> Told:
     return "ledger", f"nobody can say whether it happened: {plain(p.outcome.message)}"
 
 
+def _lent(p: e.SecretLeased) -> Told:
+    return "harness", (
+        f"lends the secret {plain(p.name, 64)} to {plain(p.holder, 64)} alone, "
+        f"until {p.expires_at:%H:%M:%S} UTC at the latest"
+    )
+
+
 def _observed(p: e.Observed) -> Told:
     seen = p.observation
     why = f" ({plain(seen.diagnostics.error_type)})" if seen.diagnostics is not None else ""
@@ -231,6 +238,8 @@ _TELLERS: dict[type[Any], Callable[[Any], Told]] = {
         "ledger",
         "action_deduplicated: it had happened already, so nothing is sent a second time",
     ),
+    e.SecretLeased: _lent,
+    e.SecretReleased: lambda p: ("harness", f"has the secret {plain(p.name, 64)} back"),
     e.Observed: _observed,
     e.QuestionAsked: lambda p: ("model", f"asks the person: {plain(p.question)}"),
     e.UserAnswered: lambda p: (plain(p.by, 40), f"answers: {plain(p.text)}"),

@@ -61,7 +61,8 @@ async def authorize(
     document = _document(run, position, action, description, phase, repeats, state)
     decision = await run.ports.policy.decide(document)
     await _told(run)
-    decision = _tightened(run, position, action, decision, repeats)
+    secrets = description.facts.secret_names
+    decision = _tightened(run, position, action, decision, repeats, secrets)
     if decision.covered_by and not _covered(run, position, action, decision, repeats):
         decision = decision.model_copy(update={"covered_by": None})
     bound = operation_hash(action, decision.constraints)
@@ -186,11 +187,16 @@ def _held(state: ActionState | None) -> list[ApprovalFacts]:
 
 
 def _tightened(
-    run: Run, position: Position, action: Action, decision: PolicyDecision, repeats: bool
+    run: Run,
+    position: Position,
+    action: Action,
+    decision: PolicyDecision,
+    repeats: bool,
+    secrets: list[str],
 ) -> PolicyDecision:
     if decision.denies:
         return decision
-    taken_back = _revoked(run, position, action)
+    taken_back = _revoked(run, position, action, secrets)
     if taken_back is not None:
         return _denied(decision, Reserved.REVOKED, f"{taken_back} was revoked")
     spec = run.ports.capabilities[action.capability].spec
@@ -238,8 +244,8 @@ def _covered(
     )
 
 
-def _revoked(run: Run, position: Position, action: Action) -> str | None:
-    """What of this act a person took back: who, as whom, by what, on what, or its approval.
+def _revoked(run: Run, position: Position, action: Action, secrets: list[str]) -> str | None:
+    """What of this act a person took back: who, as whom, by what, on what, its approval, a secret.
 
     Newer than any bundle, and so not the bundle's to forget.
     """
@@ -251,6 +257,7 @@ def _revoked(run: Run, position: Position, action: Action) -> str | None:
         f"agent:{position.attempt.model}",
         f"capability:{action.capability}",
         f"resource:{action.resource}",
+        *(f"secret:{name}" for name in secrets),
         *([f"grant:{mine.approval.approval_id}"] if mine and mine.approval else []),
     ]
     return next((subject for subject in subjects if subject in position.revocations), None)

@@ -22,6 +22,7 @@ from checkrein.contracts.verification import CheckResult, CheckStatus, Verificat
 from checkrein.errors import EnvironmentFault
 from checkrein.nodes.compensation import not_shown
 from checkrein.nodes.judgement import judged_by_people
+from checkrein.nodes.lending import judged_with_secrets
 from checkrein.nodes.proposals import read_reply
 from checkrein.nodes.run import Run, Step
 from checkrein.nodes.stopping import WorkStopped
@@ -57,7 +58,7 @@ async def completion_gate(run: Run) -> Step:
         )
         await run.reach("in_verifier")
         checks = [
-            *await _judged(run, sealed),
+            *await _judged(run, turn.turn, sealed),
             *await not_shown(run),
             *_acceptance(run, position, sealed),
         ]
@@ -102,7 +103,7 @@ async def _verdict(run: Run, position: Position, turn: int, result: Verification
     return Step("not_verified", turn)
 
 
-async def _judged(run: Run, sealed: str) -> list[CheckResult]:
+async def _judged(run: Run, turn: int, sealed: str) -> list[CheckResult]:
     """Run every check, each on a copy of its own, which must be a copy of what was sealed."""
     workspace = run.ports.workspace
     protected = run.contract.protected
@@ -124,8 +125,7 @@ async def _judged(run: Run, sealed: str) -> list[CheckResult]:
                 copy_root=copy,
                 state_digest=sealed,
             )
-            judging = verifier.verify(check, examination, workspace)
-            results.append(await run.interruptible(judging))
+            results.append(await judged_with_secrets(run, turn, check, verifier, examination))
     return results
 
 

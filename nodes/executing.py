@@ -1,5 +1,6 @@
 """Carrying one authorised write out: EXECUTING first, then the send, then the receipt."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from checkrein.contracts.action import Guarantee
@@ -14,6 +15,7 @@ from checkrein.contracts.event import (
 )
 from checkrein.errors import StoreError
 from checkrein.nodes.calling import Failed, called
+from checkrein.nodes.lending import Loan
 from checkrein.nodes.limits import for_capability, time_limit_s
 from checkrein.nodes.run import Run
 from checkrein.nodes.sending import Sent, of_error, send
@@ -70,29 +72,39 @@ def marked(run: Run, state: ActionState, ready: Ready, permit: Permit) -> list[P
     return events
 
 
-async def executed(run: Run, state: ActionState, ready: Ready, permit: Permit) -> str:
-    """Send, and write the receipt; a doubt is a doubt."""
+async def executed(run: Run, state: ActionState, ready: Ready, permit: Permit, loan: Loan) -> str:
+    """Send, give back what was lent, and write the receipt; a doubt is a doubt."""
     if ready.capability.spec.guarantee is Guarantee.SAME_TRANSACTION:
         return await _applied(run, state, ready, permit)
     doubt = _doubt() if ready.resent else None
     sent = await send(run, state, ready.capability, ready.prepared, permit, doubt)
     sent = sent._replace(outcome=shown(sent.outcome, permit.constraints))
+    returned = loan.release()
     await run.reach("before_receipt")
     if sent.outcome.status is EffectStatus.UNKNOWN_EFFECT:
+        await run.record(*returned)
         effect = _bound(run, state, ready.prepared, permit)
         return await unknown_then_asked(run, state, ready.capability, effect, sent.outcome)
-    return await _received(run, state, ready, permit, sent)
+    return await _received(run, state, ready, permit, sent, returned)
 
 
-async def _received(run: Run, state: ActionState, ready: Ready, permit: Permit, sent: Sent) -> str:
+async def _received(
+    run: Run,
+    state: ActionState,
+    ready: Ready,
+    permit: Permit,
+    sent: Sent,
+    returned: Sequence[Payload] = (),
+) -> str:
     await run.record(
+        *returned,
         *receipt(
             state,
             permit.effect_id,
             sent,
             ready.capability.spec.trust,
             closes=_closes(ready, sent.outcome),
-        )
+        ),
     )
     await run.reach("after_receipt")
     return await _read_back(run, state, ready, permit, sent.outcome)

@@ -6,13 +6,14 @@ transaction, since the lease of the attempt is the claim.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from checkrein.contracts import ids
 from checkrein.contracts.action import Guarantee
 from checkrein.contracts.budget import Budget
 from checkrein.contracts.effect import FINAL, Effect, EffectStatus, Outcome
+from checkrein.contracts.event import Payload
 from checkrein.contracts.observation import ObservationStatus
 from checkrein.errors import (
     BudgetExceededError,
@@ -25,6 +26,7 @@ from checkrein.nodes.asking import ask
 from checkrein.nodes.authorize import Ruling
 from checkrein.nodes.calling import Failed, called
 from checkrein.nodes.executing import Ready, executed, marked
+from checkrein.nodes.lending import Loan, lend_to_action
 from checkrein.nodes.limits import DRY_RUN, check_writes
 from checkrein.nodes.perform import checked, out_of_calls
 from checkrein.nodes.receipts import no_change, repeated, taken
@@ -165,6 +167,33 @@ async def _authorised(run: Run, position: Position, state: ActionState, ready: R
         held = await _held_back(run, state, ready, ruling, limits)
         if held is not None:
             return held
+    judged = ready.description.facts.secret_names
+    try:
+        loan = await lend_to_action(
+            run, state, ready.capability.spec, ready.prepared, judged, limits
+        )
+    except CapabilityError as error:
+        if effect is not None:
+            return await _unclear(run, state, effect, f"it was sent, and now: {error}")
+        result = observations.failed(state.action, error)
+        await run.record(ruling.event, result, blobs=(ruling.input_text,))
+        return "done"
+    try:
+        return await _sent(run, position, state, ready, ruling, events, loan)
+    finally:
+        loan.release()
+
+
+async def _sent(
+    run: Run,
+    position: Position,
+    state: ActionState,
+    ready: Ready,
+    ruling: Ruling,
+    events: Sequence[Payload],
+    loan: Loan,
+) -> str:
+    """Mark it EXECUTING together with what permits it and what is lent to it, and send."""
     permit = Permit(
         effect_id=ids.effect_id(
             run.contract.tenant, state.action.resource, state.action.idempotency_key
@@ -172,12 +201,15 @@ async def _authorised(run: Run, position: Position, state: ActionState, ready: R
         key=state.action.idempotency_key,
         operation_hash=ruling.operation_hash,
         fence=run.lease.fence,
-        constraints=limits,
+        constraints=ruling.decision.constraints,
+        secrets=loan.values,
     )
     await run.reach("before_executing")
     try:
         events_of_send = marked(run, state, ready, permit)
-        await run.record(*events, *events_of_send, blobs=(ruling.input_text,), look=False)
+        await run.record(
+            *events, *loan.lent(), *events_of_send, blobs=(ruling.input_text,), look=False
+        )
     except BudgetExceededError:
         return await out_of_calls(run, position)
     except ConflictError as error:
@@ -185,7 +217,7 @@ async def _authorised(run: Run, position: Position, state: ActionState, ready: R
             return "changed"  # somebody was faster; the next look finds what they did
         raise
     await run.reach("after_executing")
-    return await executed(run, state, ready, permit)
+    return await executed(run, state, ready, permit, loan)
 
 
 async def _held_back(

@@ -14,6 +14,7 @@ from checkrein.errors import (
     LeaseLostError,
 )
 from checkrein.nodes.calling import Failed, called
+from checkrein.nodes.lending import masked
 from checkrein.nodes.limits import for_capability, time_limit_s
 from checkrein.nodes.run import Run
 from checkrein.nodes.stopping import WorkStopped
@@ -105,6 +106,12 @@ async def _scheduled(
 
 
 async def _tried(run: Run, capability: Capability, prepared: Prepared, permit: Permit) -> _Try:
+    """Send once, and mask what is said by a holder of secrets."""
+    tried = await _answered(run, capability, prepared, permit)
+    return tried._replace(outcome=masked(run, tried.outcome, permit.secrets))
+
+
+async def _answered(run: Run, capability: Capability, prepared: Prepared, permit: Permit) -> _Try:
     """Send once. Only a definite answer is definite; every other end is UNKNOWN_EFFECT."""
     harmless = capability.spec.guarantee in REPEATABLE
     handed = permit.model_copy(update={"constraints": for_capability(permit.constraints)})
@@ -123,7 +130,8 @@ async def _tried(run: Run, capability: Capability, prepared: Prepared, permit: P
         )
         return _Try(silence, harmless)
     if said.kind == "not_owner":
-        raise _taken_over() from said.error
+        # A holder of secrets may have put one into its words, and a chain of errors is printed.
+        raise _taken_over() from (None if permit.secrets else said.error)
     repeatable = said.error.retryable and (harmless or not said.error.effect_possible)
     return _Try(of_error(said.error), repeatable)
 

@@ -1,15 +1,20 @@
-"""What all tests share: one embedded Postgres, and a fresh database for each test."""
+"""What all tests share: one embedded Postgres, a fresh database for each test, and a canary.
+
+The canary is a secret that every test is offered. Wherever a test leaves something (its database,
+its home, its folder, what it printed and logged) its value is hunted for afterwards.
+"""
 
 import asyncio
 import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
+from canary import CANARY, CanaryFoundError
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
@@ -49,7 +54,12 @@ def database_url(server_url: str) -> Iterator[str]:
             )
         )
         yield server_url.format(name=name)
-        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+        try:
+            CANARY.hunt_database(server_url.format(name=name))
+        finally:
+            connection.execute(
+                sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
+            )
 
 
 @pytest.fixture
@@ -57,13 +67,16 @@ def home() -> Iterator[Path]:
     """A CHECKREIN_HOME of the test's own."""
     folder = Path(tempfile.mkdtemp(prefix="checkrein-home-"))
     yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        CANARY.hunt_files(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
 def settings(home: Path, database_url: str) -> Settings:
-    """Settings that name the test's home and database."""
-    return Settings(home=home, database_url=database_url)
+    """Settings that name the test's home and database, and offer the canary."""
+    return Settings(home=home, database_url=database_url, secrets=CANARY.folder)
 
 
 @pytest.fixture
@@ -73,9 +86,31 @@ def environment(home: Path, database_url: str) -> dict[str, str]:
         "PATH": os.environ["PATH"],
         "CHECKREIN_HOME": str(home),
         "CHECKREIN_DATABASE_URL": database_url,
+        "CHECKREIN_SECRETS": str(CANARY.folder),
         "PYTHONWARNINGS": "error",
         "NO_COLOR": "1",
     }
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Hunt through what a test printed, logged and failed with."""
+    report = yield
+    said = [text for _, text in report.sections]
+    try:
+        CANARY.check(f"what {item.name} printed or logged", *said, report.longreprtext)
+    except CanaryFoundError as found:
+        report.sections = []
+        report.outcome = "failed"
+        report.longrepr = str(found)
+    return report
+
+
+def pytest_sessionfinish() -> None:
+    """Take the canary's folder away."""
+    shutil.rmtree(CANARY.folder, ignore_errors=True)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -269,7 +269,7 @@ CREATE TABLE checkpoints (
 CREATE TABLE authority (
     tenant text NOT NULL,
     n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    kind text NOT NULL CHECK (kind IN ('user', 'agent', 'capability', 'resource', 'grant')),
+    kind text NOT NULL CHECK (kind IN ('user', 'agent', 'capability', 'resource', 'grant', 'secret')),
     value text NOT NULL CHECK (length(value) BETWEEN 1 AND 1024),
     granted boolean NOT NULL,
     said_by text NOT NULL,

@@ -463,6 +463,8 @@ BEGIN
     WHEN 'effect_verified' THEN RETURN checkrein.verify_effect(a, p, at_seq);
     WHEN 'action_deduplicated' THEN
         RETURN checkrein.step_action(a, p ->> 'action_id', 'deduplicated', at_seq);
+    WHEN 'secret_leased', 'secret_released' THEN
+        RETURN checkrein.on_secret(a, kind, p, at_seq);
     WHEN 'observation' THEN RETURN checkrein.on_observation(a, p, at_seq);
     WHEN 'question_asked', 'user_answered', 'turn_stopped' THEN
         RETURN checkrein.on_talk(a, kind, p, at_seq);

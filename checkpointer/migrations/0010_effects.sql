@@ -152,4 +152,21 @@ BEGIN
     RETURN checkrein.step_action(a, p ->> 'action_id', next_of_action, at_seq);
 END $$;
 
+-- A secret goes to an action or to a check. Nothing is kept of it but the events themselves; what a
+-- person took back is not lent, up to this very transaction.
+CREATE FUNCTION on_secret(a attempts, kind text, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF kind = 'secret_leased' AND NOT coalesce((SELECT granted FROM checkrein.authority w
+            WHERE w.tenant = a.tenant AND w.kind = 'secret' AND w.value = p ->> 'name'
+            ORDER BY n DESC LIMIT 1), true) THEN
+        PERFORM checkrein.refuse('CR010', format('secret:%s is revoked', p ->> 'name'),
+            'secret:' || (p ->> 'name'));
+    END IF;
+    IF p ->> 'action_id' IS NULL THEN
+        RETURN checkrein.step_turn(a.attempt_id, (p ->> 'turn')::integer, at_seq);
+    END IF;
+    RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
+END $$;
+
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA checkrein FROM PUBLIC;

@@ -120,6 +120,7 @@ class Facts(Frozen):
         argv: the words of a command, never a line of a shell.
         rows, tables: how many rows of which tables a change of a database would touch.
         secret_hits: how many things in the arguments look like credentials.
+        secret_names: the secrets that would be lent to it, by name, sorted; never their values.
     """
 
     paths: list[PathFact] = Field(default_factory=list[PathFact])
@@ -130,6 +131,7 @@ class Facts(Frozen):
     rows: int | None = Field(default=None, ge=0)
     tables: list[str] = Field(default_factory=list[str])
     secret_hits: int = Field(default=0, ge=0)
+    secret_names: list[str] = Field(default_factory=list[str])
     bytes: int = Field(default=0, ge=0)
 
 

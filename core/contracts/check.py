@@ -380,6 +380,15 @@ def same_model(one: str, other: str) -> bool:
     return one.rpartition(":")[2].casefold() == other.rpartition(":")[2].casefold()
 
 
+def secrets_of(check: object) -> list[str]:
+    """The secrets that a check is lent: those that the person who wrote it named in it."""
+    if isinstance(check, SqlStateCheck):
+        return [check.sql_state.connection]
+    if isinstance(check, HttpStateCheck) and check.http_state.bearer is not None:
+        return [check.http_state.bearer]
+    return []
+
+
 def _tag(check: object) -> str:
     # Another word than the field's, so that a fault's place never takes one for the other.
     return f"{kind_of(check)} check"

@@ -39,6 +39,8 @@ from checkrein.contracts.event_action import (
     PolicyRefused,
     PolicyReloaded,
     ResultAccepted,
+    SecretLeased,
+    SecretReleased,
 )
 from checkrein.contracts.event_attempt import (
     AttemptEnded,
@@ -120,6 +122,8 @@ __all__ = [
     "ResultAccepted",
     "RetryScheduled",
     "RunResumed",
+    "SecretLeased",
+    "SecretReleased",
     "Suspended",
     "TaskCreated",
     "TurnStopped",
@@ -171,6 +175,8 @@ Payload = Annotated[
     | EffectVerified
     | EffectDenied
     | ActionDeduplicated
+    | SecretLeased
+    | SecretReleased
     | Observed
     | QuestionAsked
     | UserAnswered

@@ -1,5 +1,6 @@
 """Payloads about an action: decision, approval, effect and result."""
 
+from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import Field
@@ -288,6 +289,35 @@ class ActionDeduplicated(PayloadBase):
     type: Literal["action_deduplicated"] = "action_deduplicated"
     action_id: str
     effect_id: str
+
+
+class SecretLeased(PayloadBase):
+    """A secret is lent to one action or one check. Its value stands nowhere.
+
+    Attributes:
+        turn: the turn of the action, or of the candidate that is judged.
+        action_id: None where a check is lent it.
+        holder: the capability, or the kind of the check.
+        expires_at: when it is over at the latest, also where nobody can give it back.
+    """
+
+    type: Literal["secret_leased"] = "secret_leased"
+    turn: int
+    action_id: str | None = None
+    name: str
+    holder: str
+    purpose: str
+    expires_at: datetime
+
+
+class SecretReleased(PayloadBase):
+    """A lent secret was given back."""
+
+    type: Literal["secret_released"] = "secret_released"
+    turn: int
+    action_id: str | None = None
+    name: str
+    holder: str
 
 
 class Observed(PayloadBase):

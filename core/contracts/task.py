@@ -11,6 +11,7 @@ from checkrein.contracts.check import (
     CommandCheck,
     Glob,
     ModelJudgeCheck,
+    SecretName,
     UnchangedCheck,
     same_model,
 )
@@ -108,6 +109,10 @@ class TaskContract(Frozen):
 
     The goal guides the model; `success` and `constraints` are run by the harness. Paths are
     relative to the folder of the task file until the loader makes them absolute.
+
+    Attributes:
+        secrets: which capabilities may be lent which secret. Here stand names alone; a check is
+            lent what it names itself.
     """
 
     version: Literal[1] = 1
@@ -121,6 +126,9 @@ class TaskContract(Frozen):
     workspace: WorkspaceSpec | None = None
     policy: str | None = Field(default=None, min_length=1, max_length=4096)
     capabilities: list[CapabilityName] = Field(default_factory=list[CapabilityName], max_length=256)
+    secrets: dict[SecretName, list[CapabilityName]] = Field(
+        default_factory=dict[SecretName, list[CapabilityName]], max_length=64
+    )
     constraints: list[Constraint] = Field(default_factory=list[Constraint], max_length=256)
     budgets: BudgetLimits = BudgetLimits()
     approvals: ApprovalRules = Field(default_factory=ApprovalRules)
@@ -132,6 +140,12 @@ class TaskContract(Frozen):
     def _consistent(self) -> "TaskContract":
         if len(set(self.capabilities)) != len(self.capabilities):
             raise ValueError("capabilities names one capability twice")
+        for secret, users in self.secrets.items():
+            unknown = sorted(set(users) - set(self.capabilities))
+            if unknown:
+                raise ValueError(
+                    f"secrets lends {secret} to {unknown[0]}, which is not among capabilities"
+                )
         makes_report = any(isinstance(check, CommandCheck) for check in self.success)
         if "test_report" in self.artifacts and not makes_report:
             raise ValueError(
@@ -161,6 +175,10 @@ class TaskContract(Frozen):
             if isinstance(item, UnchangedConstraint | UnchangedCheck):
                 found += item.unchanged
         return found
+
+    def secrets_for(self, capability: str) -> list[str]:
+        """The secrets that a capability may be lent, sorted."""
+        return sorted(name for name, users in self.secrets.items() if capability in users)
 
     @property
     def offline(self) -> bool:

@@ -9,6 +9,7 @@ from checkrein.ports.clock import Clock
 from checkrein.ports.failpoints import Failpoints
 from checkrein.ports.model import Model
 from checkrein.ports.policy import Policy
+from checkrein.ports.secrets import SecretBroker
 from checkrein.ports.verifier import Verifier
 from checkrein.ports.workspace import Workspace
 
@@ -25,3 +26,4 @@ class Ports:
     clock: Clock
     failpoints: Failpoints
     workspace: Workspace
+    secrets: SecretBroker

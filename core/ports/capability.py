@@ -4,7 +4,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, runtime_checkable
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 
 from checkrein.contracts.action import Facts, Guarantee, Lookup, SideEffect
 from checkrein.contracts.approval import Level, PreviewKind
@@ -118,6 +118,8 @@ class Prepared(Frozen):
         preview, preview_kind: for people, and what it is; a unified diff for files. Whoever asks
             makes its hidden characters visible and bounds it.
         plan: what `send` needs; opaque to everybody else.
+        secrets: names of the secrets that `send` is to be lent; the description's facts name the
+            same, since a policy judged those.
         no_change: the target is already as asked; nothing need be sent.
     """
 
@@ -127,6 +129,7 @@ class Prepared(Frozen):
     preview: str
     preview_kind: PreviewKind = PreviewKind.TEXT
     plan: bytes = b""
+    secrets: list[str] = Field(default_factory=list[str])
     no_change: bool = False
 
 
@@ -150,6 +153,8 @@ class Permit(Frozen):
         operation_hash: what was bound under the key; the target binds it too where it can.
         fence: grows with every owner; the target checks it where it can.
         constraints: the policy's limits, enforced by the capability.
+        secrets: values by name, lent for this act alone. Hand them to the one process or request
+            that needs them, and keep none. What it says in answer is masked afterwards.
     """
 
     effect_id: str
@@ -157,6 +162,9 @@ class Permit(Frozen):
     operation_hash: str
     fence: int
     constraints: dict[str, Any] = Field(default_factory=dict[str, Any])
+    secrets: dict[str, SecretStr] = Field(
+        default_factory=dict[str, SecretStr], exclude=True, repr=False
+    )
 
 
 class Capability(Protocol):

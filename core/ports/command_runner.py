@@ -1,7 +1,11 @@
 """The one door through which commands run."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
+
+from pydantic import SecretStr
 
 from checkrein.contracts.codec import Frozen
 
@@ -32,10 +36,13 @@ class CommandRunner(Protocol):
         timeout_s: float,
         offline: bool = False,
         stdin: bytes = b"",
+        secrets: Mapping[str, SecretStr] = MappingProxyType({}),
     ) -> CommandResult:
         """Run to the end or to the time limit; no process of it is left afterwards.
 
-        `stdin`: all that it can read on its standard input.
+        `stdin`: all that it can read on its standard input. `secrets`: values by name, which the
+        command alone has, as environment variables of those names in capitals; in what it prints
+        each stands as `[secret NAME]`.
 
         Raises:
             EnvironmentFault: the program is not there, or `offline` cannot be had here; the

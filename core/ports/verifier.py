@@ -16,7 +16,8 @@ class Examination(Frozen):
     """What a verifier gets: the contract, and a copy of the candidate that is its own.
 
     Attributes:
-        secrets: the values of the secrets that the check names, lent for this check alone.
+        secrets: the values of the secrets that the check names, lent for this check alone. Its
+            result is masked afterwards.
     """
 
     attempt_id: str

@@ -22,7 +22,9 @@ Subject = Annotated[
     str,
     typer.Argument(
         metavar="KIND:VALUE",
-        help="user:NAME, agent:MODEL, capability:NAME, resource:NAME or grant:APPROVAL.",
+        help=(
+            "user:NAME, agent:MODEL, capability:NAME, resource:NAME, grant:APPROVAL or secret:NAME."
+        ),
     ),
 ]
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the record.")]

@@ -120,6 +120,10 @@ TELLERS: dict[type[Any], Teller] = {
     ),
     e.EffectDenied: lambda p: f"{p.effect_id} is DENIED before it was sent ({p.reason_code})",
     e.ActionDeduplicated: lambda p: f"had happened already ({p.effect_id}); nothing is sent again",
+    e.SecretLeased: lambda p: (
+        f"lends the secret {p.name} to {p.holder} until {p.expires_at:%H:%M:%S} UTC"
+    ),
+    e.SecretReleased: lambda p: f"has the secret {p.name} back from {p.holder}",
     e.Observed: _observed,
     e.QuestionAsked: lambda p: f"the model asks: {p.question}",
     e.UserAnswered: lambda p: f"{p.by} answers: {p.text}",

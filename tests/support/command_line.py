@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import psycopg
+from canary import CANARY
 from loops import ALLOW_ALL, Turn
 from psycopg import sql
 
@@ -57,6 +58,7 @@ class CommandLine:
             timeout=60,
             check=False,
         )
+        CANARY.check("the output of the command", done.stdout, done.stderr)
         return Ran(done.returncode, done.stdout, done.stderr)
 
     def started(self, *args: object, **more: str) -> "subprocess.Popen[str]":

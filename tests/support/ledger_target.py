@@ -15,6 +15,7 @@ from payloads import effect_id_of
 from checkrein.adapters.absent import AbsentModel
 from checkrein.adapters.artifact_files import FolderArtifactStore
 from checkrein.adapters.payment_target import payments
+from checkrein.adapters.secret_folder import FolderSecrets
 from checkrein.adapters.system_clock import SystemClock
 from checkrein.adapters.workspace import FolderWorkspace
 from checkrein.adapters.workspace_capabilities import workspace_capabilities
@@ -113,6 +114,7 @@ class LedgerTarget:
             clock=SystemClock(),
             failpoints=owner or NoFailpoints(),
             workspace=self.workspace,
+            secrets=FolderSecrets(None),
         )
 
     async def counted(self, actions: Sequence[Action]) -> Counter[str]:

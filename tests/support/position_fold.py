@@ -388,4 +388,6 @@ _HANDLERS: dict[type, Callable[[Folded, Any], None]] = {
     e.RetryScheduled: _only_a_fact,
     e.PolicyReloaded: _only_a_fact,
     e.PolicyRefused: _only_a_fact,
+    e.SecretLeased: _only_a_fact,
+    e.SecretReleased: _only_a_fact,
 }

@@ -1,9 +1,12 @@
 """The verifiers: they look at the world, and an answer is worth what was really run."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
+from pydantic import SecretStr
 
 from checkrein.adapters.artifact_files import FolderArtifactStore
 from checkrein.adapters.command_output import without_host_paths
@@ -123,6 +126,7 @@ class _Recorder:
         timeout_s: float,
         offline: bool = False,
         stdin: bytes = b"",
+        secrets: Mapping[str, SecretStr] = MappingProxyType({}),
     ) -> CommandResult:
         self.offline.append(offline)
         return CommandResult(

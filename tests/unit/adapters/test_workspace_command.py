@@ -1,10 +1,13 @@
 """workspace.run_command by itself: what it declares, and what it refuses whatever anybody said."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import jsonschema
 import pytest
+from pydantic import SecretStr
 
 from checkrein.adapters.workspace import FolderWorkspace
 from checkrein.adapters.workspace_command import NAME, RunCommand
@@ -33,6 +36,7 @@ class Recorder:
         timeout_s: float,
         offline: bool = False,
         stdin: bytes = b"",
+        secrets: Mapping[str, SecretStr] = MappingProxyType({}),
     ) -> CommandResult:
         self.asked.append((argv, cwd.name, timeout_s, offline))
         if self._fault is not None:
