@@ -123,17 +123,18 @@ def _said(found: Any) -> str:
     return "missing" if found is _NOTHING else shown(found)
 
 
-def _at(document: Any, pointer: str) -> Any:
+def _at(document: Any, pointer: str) -> object:
     """What stands at a JSON Pointer (RFC 6901); _NOTHING where there is none."""
     if pointer and not pointer.startswith("/"):
         return _NOTHING
-    value = document
+    value: object = document
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict):
-            value = cast("dict[str, Any]", value).get(name, _NOTHING)
+            value = cast("dict[str, object]", value).get(name, _NOTHING)
         elif isinstance(value, list) and _is_index(name):
-            value = value[int(name)] if int(name) < len(value) else _NOTHING
+            items = cast("list[object]", value)
+            value = items[int(name)] if int(name) < len(items) else _NOTHING
         else:
             return _NOTHING
     return value

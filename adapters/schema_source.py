@@ -82,4 +82,4 @@ def _references(schema: dict[str, Any]) -> Iterator[str]:
             )
             open_values += members.values()
         elif isinstance(value, list):
-            open_values += cast("list[Any]", value)
+            open_values += cast("list[object]", value)
