@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,7 +166,7 @@ def test_a_repair_that_forgets_a_row_is_none(
 
 
 @contextmanager
-def desk(example: Example, file: Path) -> Iterator[None]:
+def desk(example: Example, file: Path) -> Generator[None]:
     """The desk's own process, on a port of the test's; the copied tasks name it."""
     process = subprocess.Popen(
         [sys.executable, "desk_server.py", file, "--port", "0"],

@@ -7,7 +7,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
 from checkrein.contracts.approval import Said
 from checkrein.contracts.check import (
@@ -21,6 +21,8 @@ from checkrein.contracts.decision import DecisionOutput, Verdict
 from checkrein.contracts.effect import EffectStatus, Outcome
 from checkrein.contracts.event import EffectRefused, EffectUnknown
 from checkrein.contracts.permission import Bound, Reach, Scope
+from checkrein.ports.capability import Permit
+from checkrein.ports.verifier import Examination
 
 Noun = TypeVar("Noun", bound=BaseModel)
 
@@ -37,6 +39,9 @@ FIXED: dict[type[BaseModel], dict[str, Any]] = {
     Bound: {"at_least": 1, "at_most": 2, "one_of": None, "below": None},
     Reach: {"scope": Scope.CLASS},
     Said: {"args": None},
+    # Secrets are never written down, so that none comes back.
+    Examination: {"secrets": {}},
+    Permit: {"secrets": {}},
     DecisionOutput: {"decision": Verdict.REQUIRE_APPROVAL},
     EffectRefused: {"outcome": Outcome(status=EffectStatus.REFUSED, error_type=TEXT)},
     EffectUnknown: {"outcome": Outcome(status=EffectStatus.UNKNOWN_EFFECT, message=TEXT)},
@@ -47,6 +52,7 @@ PLAIN: dict[Any, Any] = {
     bool: True,
     float: 1.5,
     bytes: b"raw",
+    SecretStr: SecretStr(TEXT),
     datetime: datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC),
     Path: Path("/somewhere/else"),
     Any: {"text": 'ä ￥12.5 "q"\n', "none": None, "list": [1, -2.5, True]},
