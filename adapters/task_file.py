@@ -6,18 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from checkrein.adapters.source_form import Mapped, from_source_form, is_source_form
-from checkrein.contracts.check import Check, JunitCheck, NamedTests, PytestCheck, kind_of
+from checkrein.adapters.task_paths import absolute_check, absolute_model, tests_of
+from checkrein.contracts.check import Check
 from checkrein.contracts.codec import Frozen
-from checkrein.contracts.task import TaskContract, WorkspaceSpec
+from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError
 from checkrein.schema_faults import read_model
 from checkrein.strict_yaml import YamlDocument, read_yaml
 
 MAX_TASK_BYTES = 1024 * 1024
 """The largest task file that is read: 1 MiB."""
-
-SCRIPTED = "scripted:"
-"""Prefix of a model that answers from a script file."""
 
 _OP = "task.load"
 _ADVICE = {
@@ -56,7 +54,7 @@ class LoadedTask(Frozen):
 
 
 def load_task(path: Path) -> LoadedTask:
-    """Load one task file. Reads this file and nothing else; changes nothing.
+    """Load one task file. Reads it, and the schemas that its checks name; changes nothing.
 
     Raises:
         InputError: the file or what stands in it cannot be used. The message names file, line,
@@ -102,36 +100,11 @@ def _absolute(document: YamlDocument, contract: TaskContract, base: Path) -> Tas
         changed["policy"] = os.path.abspath(base / contract.policy)
     for field in ("model", "fallback_model", "reviewer"):
         named: str | None = getattr(contract, field)
-        if named is not None and named.startswith(SCRIPTED):
-            script = named.removeprefix(SCRIPTED).strip()
-            if not script:
-                problem = "names no script; write scripted:FILE, such as scripted:decisions.yaml"
-                raise document.refusal((field,), problem)
-            changed[field] = SCRIPTED + os.path.abspath(base / script)
-    changed["success"] = [
-        _with_hidden(document, n, check, base, contract.workspace)
-        for n, check in enumerate(contract.success)
-    ]
+        if named is not None:
+            changed[field] = absolute_model(document, (field,), named, base)
+    checks = list(enumerate(contract.success))
+    changed["success"] = [absolute_check(document, n, check, contract, base) for n, check in checks]
     return contract.model_copy(update=changed)
-
-
-def _with_hidden(
-    document: YamlDocument, n: int, check: Check, base: Path, workspace: WorkspaceSpec | None
-) -> Check:
-    """The check with its hidden tests where they are, which must be out of the model's reach."""
-    kind, spec = kind_of(check), _tests_of(check)
-    if spec is None or spec.hidden is None:
-        return check
-    folder = Path(os.path.abspath(base / spec.hidden))
-    where = ("success", n, kind, "hidden")
-    if not folder.is_dir():
-        raise document.refusal(where, "is no folder; name the folder that holds the hidden tests")
-    if workspace is not None:
-        work, real = (base / workspace.path).resolve(), folder.resolve()
-        if real.is_relative_to(work) or work.is_relative_to(real):
-            problem = "and the workspace lie one in the other, so that the model could read them"
-            raise document.refusal(where, f"{problem}; put the hidden tests elsewhere")
-    return check.model_copy(update={kind: spec.model_copy(update={"hidden": str(folder)})})
 
 
 def _warnings(document: YamlDocument, contract: TaskContract) -> list[str]:
@@ -165,14 +138,7 @@ def _warnings(document: YamlDocument, contract: TaskContract) -> list[str]:
 
 def _judges_itself(contract: TaskContract, check: Check) -> bool:
     """Whether nothing says that the tests of a check are the author's."""
-    spec = _tests_of(check)
+    spec = tests_of(check)
     if spec is None:
         return False
     return not (spec.fail_to_pass or spec.pass_to_pass or spec.hidden or contract.protected)
-
-
-def _tests_of(check: Check) -> NamedTests | None:
-    """The tests of a check that runs any that can be named."""
-    if isinstance(check, PytestCheck):
-        return check.pytest
-    return check.junit if isinstance(check, JunitCheck) else None

@@ -236,6 +236,23 @@ CREATE TABLE checkrein.grants (
     CONSTRAINT grants_pkey PRIMARY KEY (approval_id, approver)
 );
 
+CREATE TABLE checkrein.judgements (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL,
+    turn integer NOT NULL,
+    state_digest text NOT NULL,
+    check_name text NOT NULL,
+    role text NOT NULL,
+    question text NOT NULL,
+    verdict text,
+    said_by text DEFAULT ''::text NOT NULL,
+    authenticated boolean DEFAULT false NOT NULL,
+    note text DEFAULT ''::text NOT NULL,
+    asked_at bigint NOT NULL,
+    CONSTRAINT judgements_pkey PRIMARY KEY (attempt_id, state_digest, check_name),
+    CONSTRAINT judgements_verdict_check CHECK ((verdict = ANY (ARRAY['pass'::text, 'fail'::text])))
+);
+
 CREATE TABLE checkrein.observations (
     tenant text NOT NULL,
     attempt_id text NOT NULL,
@@ -420,6 +437,8 @@ ALTER TABLE checkrein.events ADD CONSTRAINT events_attempt_id_fkey FOREIGN KEY (
 
 ALTER TABLE checkrein.grants ADD CONSTRAINT grants_approval_id_fkey FOREIGN KEY (approval_id) REFERENCES checkrein.approvals(approval_id);
 
+ALTER TABLE checkrein.judgements ADD CONSTRAINT judgements_attempt_id_turn_fkey FOREIGN KEY (attempt_id, turn) REFERENCES checkrein.turns(attempt_id, turn);
+
 ALTER TABLE checkrein.observations ADD CONSTRAINT observations_attempt_id_turn_fkey FOREIGN KEY (attempt_id, turn) REFERENCES checkrein.turns(attempt_id, turn);
 
 ALTER TABLE checkrein.outbox ADD CONSTRAINT outbox_approval_id_fkey FOREIGN KEY (approval_id) REFERENCES checkrein.approvals(approval_id);
@@ -538,7 +557,8 @@ BEGIN
                                        OR a.lease_until <= checkrein.now()) THEN
         PERFORM refuse('CR001', format('fence %s no longer owns the attempt', under_fence));
     ELSIF under_fence IS NULL AND NOT kinds <@ ARRAY['approval_decided', 'approval_escalated',
-            'approval_expired', 'budget_raised', 'cancel_requested', 'pause_requested',
+            'approval_expired', 'budget_raised', 'cancel_requested', 'judgement_given',
+            'pause_requested',
             'user_answered'] THEN
         PERFORM refuse('CR009', 'only requests may be recorded without the lease');
     ELSIF has_ended(a.status) THEN
@@ -1303,6 +1323,42 @@ BEGIN
     RETURN checkrein.step_turn(a.attempt_id, n, at_seq);
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.on_judgement(a checkrein.attempts, kind text, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    n integer := p ->> 'turn';
+BEGIN
+    IF a.cancel_reason IS NOT NULL THEN
+        PERFORM checkrein.refuse('CR003', 'the attempt is being cancelled');
+    END IF;
+    IF kind = 'judgement_asked' THEN
+        IF NOT EXISTS (SELECT FROM checkrein.attempts x WHERE x.attempt_id = a.attempt_id
+                       AND x.status = 'VERIFYING'
+                       AND x.candidate ->> 'state_digest' = p ->> 'state_digest') THEN
+            PERFORM checkrein.refuse('CR002', 'people are asked about the sealed state alone');
+        END IF;
+        INSERT INTO checkrein.judgements (tenant, attempt_id, turn, state_digest, check_name, role,
+            question, asked_at)
+        VALUES (a.tenant, a.attempt_id, n, p ->> 'state_digest', p ->> 'check', p ->> 'role',
+            p ->> 'question', at_seq)
+        -- Asked anew, where who said so may not any more.
+        ON CONFLICT (attempt_id, state_digest, check_name) DO UPDATE SET turn = excluded.turn,
+            verdict = NULL, said_by = '', authenticated = false, note = '', asked_at = at_seq;
+    ELSE
+        UPDATE checkrein.judgements SET verdict = p ->> 'verdict', said_by = p ->> 'by',
+            authenticated = (p ->> 'authenticated')::boolean, note = p ->> 'note'
+        WHERE attempt_id = a.attempt_id AND state_digest = p ->> 'state_digest'
+          AND check_name = p ->> 'check' AND verdict IS NULL
+        RETURNING turn INTO n;
+        IF NOT FOUND THEN
+            PERFORM checkrein.refuse('CR002', 'nobody is asked to judge that state, or somebody has judged it already; `checkrein status` tells what is asked');
+        END IF;
+    END IF;
+    RETURN checkrein.step_turn(a.attempt_id, n, at_seq);
+END $function$;
+
 CREATE OR REPLACE FUNCTION checkrein.on_model(a checkrein.attempts, kind text, p json, at_seq bigint)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -1520,6 +1576,12 @@ AS $function$
             'uses_left', m.uses_left, 'expires_at', m.expires_at) ORDER BY m.permission_id)
             FROM permissions m WHERE m.task_id = a.task_id AND m.uses_left > 0
             AND m.expires_at > checkrein.now()), '[]'),
+        'judgements', coalesce((SELECT json_agg(json_build_object('turn', j.turn,
+            'check', j.check_name, 'role', j.role, 'question', j.question,
+            'state_digest', j.state_digest, 'verdict', j.verdict, 'by', j.said_by,
+            'authenticated', j.authenticated, 'note', j.note) ORDER BY j.asked_at)
+            FROM judgements j WHERE j.attempt_id = of_attempt AND (j.turn = t.turn
+            OR j.state_digest = a.candidate ->> 'state_digest')), '[]'),
         'lease_alive', a.lease_owner IS NOT NULL AND a.lease_until > checkrein.now(),
         'turn', CASE WHEN t.turn IS NOT NULL THEN json_build_object('turn', t.turn,
             'status', t.status, 'raw_ref', t.raw_ref, 'manifest_ref', t.manifest_ref,
@@ -1584,6 +1646,8 @@ BEGIN
         RETURN checkrein.on_talk(a, kind, p, at_seq);
     WHEN 'candidate_sealed', 'verification_started', 'verification_finished' THEN
         RETURN checkrein.on_gate(a, kind, p, at_seq);
+    WHEN 'judgement_asked', 'judgement_given' THEN
+        RETURN checkrein.on_judgement(a, kind, p, at_seq);
     WHEN 'checkpoint_saved', 'suspended', 'run_resumed', 'cancel_requested', 'pause_requested',
          'cancelled', 'attempt_ended', 'budget_exhausted', 'retry_scheduled', 'policy_reloaded',
          'policy_refused', 'no_progress_noticed', 'environment_chosen' THEN
@@ -2077,6 +2141,7 @@ GRANT SELECT ON checkrein.draws TO checkrein_app;
 GRANT SELECT ON checkrein.effects TO checkrein_app;
 GRANT SELECT ON checkrein.events TO checkrein_app;
 GRANT SELECT ON checkrein.grants TO checkrein_app;
+GRANT SELECT ON checkrein.judgements TO checkrein_app;
 GRANT SELECT ON checkrein.observations TO checkrein_app;
 GRANT SELECT ON checkrein.outbox TO checkrein_app;
 GRANT SELECT ON checkrein.permissions TO checkrein_app;
@@ -2137,6 +2202,7 @@ REVOKE ALL ON FUNCTION checkrein.on_budget(checkrein.attempts,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_decision(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_effect(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_gate(checkrein.attempts,text,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.on_judgement(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_model(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_notice(checkrein.attempts,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_observation(checkrein.attempts,json,bigint) FROM PUBLIC;

@@ -13,11 +13,13 @@ from checkrein.compose import Given, Parts, composed
 from checkrein.contracts.approval import Answer, ApprovalRequest, Said
 from checkrein.contracts.budget import BookLine, Budget
 from checkrein.contracts.event import Event
+from checkrein.contracts.judgement import Judgement, Word
 from checkrein.contracts.task import TaskContract
 from checkrein.contracts.token import TokenScope
 from checkrein.graph.approvals import answer_approval
 from checkrein.graph.budgets import raise_budget
 from checkrein.graph.identity import speaker
+from checkrein.graph.judgements import give_judgement
 from checkrein.graph.report import Report, report
 from checkrein.ports.capability import Capability
 from checkrein.settings import Settings
@@ -213,6 +215,34 @@ class Harness:
             who,
             reason=reason,
             shared=shared,
+        )
+
+    async def judge(
+        self,
+        attempt_id: str,
+        verdict: Word,
+        *,
+        by: str | None = None,
+        token: str | None = None,
+        note: str = "",
+        about: str = "",
+    ) -> Judgement:
+        """Say pass or fail to the sealed candidate, where a `human` check asks for it.
+
+        It holds for this state alone; resuming goes on. `by` and `token` as for `approve`.
+
+        Args:
+            note: why; a fail needs one, and the model is told.
+            about: a part of the check's name, where several wait for this person.
+
+        Raises:
+            InputError: the person may not judge, or it is not clear what is meant.
+            ConflictError: nobody is asked to judge anything.
+        """
+        parts = self._parts
+        who = await speaker(parts.tokens, by, token, TokenScope.APPROVE)
+        return await give_judgement(
+            parts.events, parts.records, attempt_id, who, verdict=verdict, note=note, about=about
         )
 
     async def trace(self, attempt_id: str) -> list[Event]:

@@ -26,7 +26,8 @@ async def publish(
     waiting = waiting_for(position)
     if position.attempt.status.is_suspended:
         return True
-    running = position.attempt.status is AttemptStatus.RUNNING
+    status = position.attempt.status
+    running = status is AttemptStatus.RUNNING or bool(position.asks_people)
     if waiting is None or not running or position.cancel_reason is not None:
         return False
     prepared = [

@@ -13,6 +13,7 @@ from checkrein.contracts.action import ActionStatus
 from checkrein.contracts.approval import Answer, ApprovalGrant, ApprovalRequest, ApprovalStatus
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.effect import Effect, EffectStatus, OutcomeSource
+from checkrein.contracts.judgement import Judgement
 from checkrein.contracts.observation import ObservationStatus
 from checkrein.graph.facts import Fact
 from checkrein.graph.standing import Standing
@@ -32,6 +33,7 @@ _ActionStep = (
 _Answered = e.EffectCommitted | e.EffectRefused | e.EffectUnknown | e.EffectReconciled
 _Between = e.EffectRetried | e.EffectPending | e.EffectVerified
 _AttemptStep = e.Suspended | e.RunResumed | e.CancelRequested
+_Judged = e.JudgementAsked | e.JudgementGiven
 _GateStep = e.CandidateSealed | e.VerificationFinished | e.AttemptEnded
 
 _OPEN_ACTION = frozenset(
@@ -109,6 +111,8 @@ class Rebuilt(Standing):
             self._note(p)
         elif isinstance(p, _GateStep):
             self._judge(p)
+        elif isinstance(p, _Judged):
+            self._hear(p)
         elif isinstance(p, _AttemptStep):
             self._move(p)
         elif isinstance(p, e.PlanAccepted | e.ResultAccepted):
@@ -268,6 +272,19 @@ class Rebuilt(Standing):
                 self.safe_points += 1
         else:
             self._end(p)
+
+    def _hear(self, p: _Judged) -> None:
+        place = (p.state_digest, p.check)
+        asked = self.judgements.get(place)
+        said = p.model_dump(exclude={"v", "type"})
+        if isinstance(p, e.JudgementAsked):
+            if self.sealed is None or self.sealed.state_digest != p.state_digest:
+                self._fault(f"people are asked about {p.state_digest}, which is not sealed")
+            self.judgements[place] = Judgement.model_validate(said)
+        elif asked is None or not asked.open:
+            self._fault(f"{p.by} judges what nobody is asked: {p.check}")
+        else:
+            self.judgements[place] = asked.model_copy(update=said)
 
     def _end(self, p: e.AttemptEnded) -> None:
         self.ended = p

@@ -10,6 +10,7 @@ from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.budget import Budget, BudgetLine
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.effect import FINAL
+from checkrein.contracts.judgement import Judgement
 from checkrein.contracts.verification import VerificationResult
 from checkrein.nodes.waiting import waiting_for
 from checkrein.ports.records import Records
@@ -21,6 +22,7 @@ class Report(Frozen):
     Attributes:
         waiting_for: why it is suspended, in one sentence; None where it is not.
         approvals: the requests of the attempt that are open.
+        judgements: what people are asked about the sealed candidate.
         effects: how many effects there are, by status.
         unsettled: ids of the effects whose fate is not known.
         evidence: digest of the event chain's head, once the attempt has ended.
@@ -35,6 +37,7 @@ class Report(Frozen):
     detail: str = ""
     waiting_for: str | None = None
     approvals: list[ApprovalRequest] = Field(default_factory=list[ApprovalRequest])
+    judgements: list[Judgement] = Field(default_factory=list[Judgement])
     effects: dict[str, int] = Field(default_factory=dict[str, int])
     unsettled: list[str] = Field(default_factory=list[str])
     verification: VerificationResult | None = None
@@ -70,6 +73,7 @@ async def report(records: Records, attempt_id: str, **more: Any) -> Report:
         detail=position.detail,
         waiting_for=waiting.reason if waiting and attempt.status.is_suspended else None,
         approvals=[] if ended else await records.approvals(attempt_id),
+        judgements=[] if ended else position.asks_people,
         effects=dict(Counter(str(effect.status) for effect in effects)),
         unsettled=[effect.effect_id for effect in effects if effect.status not in FINAL],
         verification=position.verification,

@@ -40,6 +40,7 @@ ROUTES: dict[str, dict[str, str]] = {
         "environment_error": END,
         "repair": "compile_context",
         "stopped": "compile_context",
+        "suspend": "suspend",
     },
 }
 """node, then outcome, to the next node."""

@@ -9,6 +9,7 @@ from checkrein.contracts.action import Action, ActionStatus
 from checkrein.contracts.approval import ApprovalGrant, ApprovalRequest, ApprovalStatus
 from checkrein.contracts.attempt import Attempt, AttemptStatus
 from checkrein.contracts.effect import Effect, EffectStatus
+from checkrein.contracts.judgement import Judgement
 from checkrein.contracts.task import Task
 from checkrein.contracts.transitions import Machine, apply
 from checkrein.contracts.verification import VerificationResult
@@ -23,6 +24,7 @@ class Standing:
     Attributes:
         decisions: for each action what was decided about it, oldest first.
         granted: for each action the approvals that were spent on it.
+        judgements: what people were asked and said, by state and check.
         manifests: for each turn the reference of its context's manifest.
         noticed: the notices that the run goes in circles, oldest first.
         spent, held: what was booked, and what is reserved, by budget; wall time is metered by the
@@ -44,6 +46,9 @@ class Standing:
     effects: dict[str, Effect] = field(default_factory=dict[str, Effect])
     sealed: e.CandidateSealed | None = None
     verification: VerificationResult | None = None
+    judgements: dict[tuple[str, str], Judgement] = field(
+        default_factory=dict[tuple[str, str], Judgement]
+    )
     ended: e.AttemptEnded | None = None
     manifests: dict[int, str] = field(default_factory=dict[int, str])
     spent: Counter[str] = field(default_factory=Counter[str])

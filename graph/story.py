@@ -210,6 +210,12 @@ def _noticed(p: e.NoProgressNoticed) -> Told:
     return "harness", f"sees no progress in turns {turns} ({p.signal}: {tools}); {_RUNGS[p.rung]}"
 
 
+def _judged(p: e.JudgementGiven) -> Told:
+    proof = "signed in" if p.authenticated else "name asserted, not authenticated"
+    why = f": {plain(p.note)}" if p.note else ""
+    return plain(p.by, 40), f"judges the result: {p.verdict} ({proof}){why}"
+
+
 def _ended(p: e.AttemptEnded) -> Told:
     more = f": {plain(p.detail)}" if p.detail else ""
     asks = " (a person must decide how to go on)" if p.needs_escalation else ""
@@ -277,6 +283,11 @@ _TELLERS: dict[type[Any], Callable[[Any], Told]] = {
         f"judges the sealed state {p.state_digest[7:19]}, in copies the model cannot reach",
     ),
     e.VerificationFinished: _verified,
+    e.JudgementAsked: lambda p: (
+        "verifier",
+        f"asks {plain(p.role, 40)} to judge the sealed state: {plain(p.question)}",
+    ),
+    e.JudgementGiven: _judged,
     e.CancelRequested: lambda p: (plain(p.by, 40), f"asks for the end: {plain(p.reason)}"),
     e.PauseRequested: lambda p: (plain(p.by, 40), "asks for a pause"),
     e.Cancelled: lambda p: ("harness", "everything is quiet"),

@@ -16,6 +16,7 @@ from checkrein.contracts.observation import ObservationStatus
 from checkrein.errors import InputError
 from checkrein.graph.ending_rules import Facts, Problem, contract_of, ending, verified
 from checkrein.graph.facts import Fault, read_facts
+from checkrein.graph.judgement_rules import judged_by_role
 from checkrein.graph.progress_rules import failures, notices
 from checkrein.graph.rebuilt import Rebuilt
 from checkrein.nodes.approvers import ANONYMOUS, asserted_is_enough, barred
@@ -238,6 +239,7 @@ RULES: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "approver_has_role": _approvers,
     "checkpoint_before_approval": _offers,
     "executing_before_outcome": _sends,
+    "judged_by_role": judged_by_role,
     "verified_by_evidence": verified,
     "ending_agrees": ending,
     "notice_has_evidence": notices,

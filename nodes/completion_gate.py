@@ -15,6 +15,7 @@ from checkrein.contracts.event import (
 from checkrein.contracts.verification import VerificationResult
 from checkrein.errors import BudgetExceededError, EnvironmentFault
 from checkrein.nodes.examining import examined, verdict_of
+from checkrein.nodes.judgement import judged_by_people
 from checkrein.nodes.proposals import read_reply
 from checkrein.nodes.run import Run, Step
 from checkrein.nodes.stopping import WorkStopped
@@ -48,6 +49,10 @@ async def completion_gate(run: Run) -> Step:
         )
         await run.reach("in_verifier")
         found = await examined(run, position, turn.turn, sealed, artifacts)
+        said = await judged_by_people(run, turn.turn, sealed, found.results)
+        if said is None:
+            return Step("suspend", turn.turn)
+        found.results.extend(said)
     except EnvironmentFault as error:
         return await run.broken(error)
     except WorkStopped:

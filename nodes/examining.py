@@ -15,6 +15,7 @@ from typing import NamedTuple
 from checkrein.contracts.artifact import Artifact
 from checkrein.contracts.check import (
     Check,
+    HumanCheck,
     JunitCheck,
     PolicyObeyedCheck,
     PytestCheck,
@@ -67,7 +68,7 @@ class Examined(NamedTuple):
 async def examined(
     run: Run, position: Position, turn: int, sealed: str, artifacts: Sequence[Artifact]
 ) -> Examined:
-    """Every check of the contract, and what is always looked at besides.
+    """Every check of the contract but those by people, and what is always looked at besides.
 
     Raises:
         EnvironmentFault: the machine lacks what a check needs.
@@ -86,7 +87,8 @@ async def examined(
     if run.contract.protected:
         guard = UnchangedCheck(unchanged=run.contract.protected)
         found.results.append(await _judged(run, turn, guard, sealed, found.versions))
-    for check in sorted(run.contract.success, key=lambda check: ORDER.index(check.strength)):
+    checks = [check for check in run.contract.success if not isinstance(check, HumanCheck)]
+    for check in sorted(checks, key=lambda check: ORDER.index(check.strength)):
         if check.strength in COSTLY and not all(map(_passed, found.results)):
             continue
         if isinstance(check, PolicyObeyedCheck):

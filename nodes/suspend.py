@@ -19,6 +19,10 @@ async def suspend(run: Run) -> Step:
                 "why": waiting.reason,
                 "answers": list(waiting.answers),
                 "unfinished": position.unfinished,
+                "judgements": [
+                    {"role": j.role, "question": j.question, "state_digest": j.state_digest}
+                    for j in position.asks_people
+                ],
             }
         )
     return Step("resumed")

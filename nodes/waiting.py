@@ -13,6 +13,9 @@ from checkrein.ports.records import ActionState, Position
 ANSWERS = ("approve", "reject", "edit", "respond")
 """What may be said to an approval request."""
 
+JUDGES = ("pass", "fail")
+"""What may be said of a sealed candidate."""
+
 
 class Waiting(NamedTuple):
     """A suspension: its status, why, and what can be said to it."""
@@ -99,6 +102,11 @@ def waiting_for(position: Position) -> Waiting | None:
     unsettled = _unsettled(position)
     if unsettled is not None:
         return unsettled
+    if position.asks_people:
+        asked = "; ".join(
+            f"{j.role} must judge the result: {j.question}" for j in position.asks_people
+        )
+        return Waiting(AttemptStatus.WAITING_FOR_USER, asked, JUDGES)
     turn = position.turn
     if turn is not None and turn.status == "RESPONDED" and turn.waits_for == "question":
         return Waiting(AttemptStatus.WAITING_FOR_USER, turn.text, ("answer",))

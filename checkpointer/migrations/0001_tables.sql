@@ -104,6 +104,24 @@ CREATE TABLE turns (
     PRIMARY KEY (attempt_id, turn)
 );
 
+-- What people are asked of sealed states, and what they said; once for each state.
+CREATE TABLE judgements (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL,
+    turn integer NOT NULL,
+    state_digest text NOT NULL,
+    check_name text NOT NULL,
+    role text NOT NULL,
+    question text NOT NULL,
+    verdict text CHECK (verdict IN ('pass', 'fail')),
+    said_by text NOT NULL DEFAULT '',
+    authenticated boolean NOT NULL DEFAULT false,
+    note text NOT NULL DEFAULT '',
+    asked_at bigint NOT NULL,
+    PRIMARY KEY (attempt_id, state_digest, check_name),
+    FOREIGN KEY (attempt_id, turn) REFERENCES turns
+);
+
 CREATE TABLE actions (
     tenant text NOT NULL,
     action_id text PRIMARY KEY,

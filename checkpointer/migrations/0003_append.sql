@@ -355,6 +355,41 @@ BEGIN
     RETURN checkrein.step_turn(a.attempt_id, n, at_seq);
 END $$;
 
+-- A question is about the sealed state; an answer to no open question is refused.
+CREATE FUNCTION on_judgement(a attempts, kind text, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    n integer := p ->> 'turn';
+BEGIN
+    IF a.cancel_reason IS NOT NULL THEN
+        PERFORM checkrein.refuse('CR003', 'the attempt is being cancelled');
+    END IF;
+    IF kind = 'judgement_asked' THEN
+        IF NOT EXISTS (SELECT FROM checkrein.attempts x WHERE x.attempt_id = a.attempt_id
+                       AND x.status = 'VERIFYING'
+                       AND x.candidate ->> 'state_digest' = p ->> 'state_digest') THEN
+            PERFORM checkrein.refuse('CR002', 'people are asked about the sealed state alone');
+        END IF;
+        INSERT INTO checkrein.judgements (tenant, attempt_id, turn, state_digest, check_name, role,
+            question, asked_at)
+        VALUES (a.tenant, a.attempt_id, n, p ->> 'state_digest', p ->> 'check', p ->> 'role',
+            p ->> 'question', at_seq)
+        -- Asked anew, where who said so may not any more.
+        ON CONFLICT (attempt_id, state_digest, check_name) DO UPDATE SET turn = excluded.turn,
+            verdict = NULL, said_by = '', authenticated = false, note = '', asked_at = at_seq;
+    ELSE
+        UPDATE checkrein.judgements SET verdict = p ->> 'verdict', said_by = p ->> 'by',
+            authenticated = (p ->> 'authenticated')::boolean, note = p ->> 'note'
+        WHERE attempt_id = a.attempt_id AND state_digest = p ->> 'state_digest'
+          AND check_name = p ->> 'check' AND verdict IS NULL
+        RETURNING turn INTO n;
+        IF NOT FOUND THEN
+            PERFORM checkrein.refuse('CR002', 'nobody is asked to judge that state, or somebody has judged it already; `checkrein status` tells what is asked');
+        END IF;
+    END IF;
+    RETURN checkrein.step_turn(a.attempt_id, n, at_seq);
+END $$;
+
 CREATE FUNCTION end_attempt(a attempts, p json, at_seq bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -461,6 +496,8 @@ BEGIN
         RETURN checkrein.on_talk(a, kind, p, at_seq);
     WHEN 'candidate_sealed', 'verification_started', 'verification_finished' THEN
         RETURN checkrein.on_gate(a, kind, p, at_seq);
+    WHEN 'judgement_asked', 'judgement_given' THEN
+        RETURN checkrein.on_judgement(a, kind, p, at_seq);
     WHEN 'checkpoint_saved', 'suspended', 'run_resumed', 'cancel_requested', 'pause_requested',
          'cancelled', 'attempt_ended', 'budget_exhausted', 'retry_scheduled', 'policy_reloaded',
          'policy_refused', 'no_progress_noticed', 'environment_chosen' THEN
@@ -502,7 +539,8 @@ BEGIN
                                        OR a.lease_until <= checkrein.now()) THEN
         PERFORM refuse('CR001', format('fence %s no longer owns the attempt', under_fence));
     ELSIF under_fence IS NULL AND NOT kinds <@ ARRAY['approval_decided', 'approval_escalated',
-            'approval_expired', 'budget_raised', 'cancel_requested', 'pause_requested',
+            'approval_expired', 'budget_raised', 'cancel_requested', 'judgement_given',
+            'pause_requested',
             'user_answered'] THEN
         PERFORM refuse('CR009', 'only requests may be recorded without the lease');
     ELSIF has_ended(a.status) THEN

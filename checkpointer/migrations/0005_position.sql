@@ -97,6 +97,12 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = checkrein, pg_catalog, 
             'uses_left', m.uses_left, 'expires_at', m.expires_at) ORDER BY m.permission_id)
             FROM permissions m WHERE m.task_id = a.task_id AND m.uses_left > 0
             AND m.expires_at > checkrein.now()), '[]'),
+        'judgements', coalesce((SELECT json_agg(json_build_object('turn', j.turn,
+            'check', j.check_name, 'role', j.role, 'question', j.question,
+            'state_digest', j.state_digest, 'verdict', j.verdict, 'by', j.said_by,
+            'authenticated', j.authenticated, 'note', j.note) ORDER BY j.asked_at)
+            FROM judgements j WHERE j.attempt_id = of_attempt AND (j.turn = t.turn
+            OR j.state_digest = a.candidate ->> 'state_digest')), '[]'),
         'lease_alive', a.lease_owner IS NOT NULL AND a.lease_until > checkrein.now(),
         'turn', CASE WHEN t.turn IS NOT NULL THEN json_build_object('turn', t.turn,
             'status', t.status, 'raw_ref', t.raw_ref, 'manifest_ref', t.manifest_ref,

@@ -364,6 +364,13 @@ def kind_of(check: object) -> str:
     return next((kind for kind, form in KINDS.items() if isinstance(check, form)), "")
 
 
+def same_model(one: str, other: str) -> bool:
+    """Whether two model strings name one model, with or without its provider."""
+    if "scripted:" in (one[:9], other[:9]):
+        return one == other
+    return one.rpartition(":")[2].casefold() == other.rpartition(":")[2].casefold()
+
+
 def secrets_of(check: object) -> list[str]:
     """The secrets that a check is lent: those that the person who wrote it named in it."""
     if isinstance(check, SqlStateCheck):

@@ -62,6 +62,8 @@ from checkrein.contracts.event_turn import (
     BudgetWarning,
     CandidateSealed,
     ContextCompiled,
+    JudgementAsked,
+    JudgementGiven,
     ModelRequested,
     ModelResponded,
     NoProgressNoticed,
@@ -109,6 +111,8 @@ __all__ = [
     "Event",
     "GENESIS",
     "IntentBound",
+    "JudgementAsked",
+    "JudgementGiven",
     "ModelRequested",
     "ModelResponded",
     "NoProgressNoticed",
@@ -191,6 +195,8 @@ Payload = Annotated[
     | NoProgressNoticed
     | CandidateSealed
     | VerificationStarted
+    | JudgementAsked
+    | JudgementGiven
     | VerificationFinished
     | CancelRequested
     | PauseRequested

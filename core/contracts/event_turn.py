@@ -8,6 +8,7 @@ from checkrein.contracts.artifact import Artifact
 from checkrein.contracts.budget import MOST, Budget
 from checkrein.contracts.context import Trust
 from checkrein.contracts.event_base import PayloadBase
+from checkrein.contracts.judgement import NOTE_LIMIT, Word
 from checkrein.contracts.progress import Notice
 from checkrein.contracts.proposal import Usage
 from checkrein.contracts.task import Name
@@ -168,6 +169,29 @@ class VerificationStarted(PayloadBase):
     type: Literal["verification_started"] = "verification_started"
     turn: int
     state_digest: str
+
+
+class JudgementAsked(PayloadBase):
+    """The people of a role are asked about the sealed state; everything else in it has passed."""
+
+    type: Literal["judgement_asked"] = "judgement_asked"
+    turn: int
+    check: str
+    role: str
+    question: str
+    state_digest: str
+
+
+class JudgementGiven(PayloadBase):
+    """A person's word on that very state. It says nothing about any other."""
+
+    type: Literal["judgement_given"] = "judgement_given"
+    check: str
+    state_digest: str
+    verdict: Word
+    by: str
+    authenticated: bool = False
+    note: str = Field(default="", max_length=NOTE_LIMIT)
 
 
 class VerificationFinished(PayloadBase):

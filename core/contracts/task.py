@@ -13,11 +13,13 @@ from checkrein.contracts.check import (
     CommandCheck,
     Glob,
     JunitCheck,
+    ModelJudgeCheck,
     PytestCheck,
     SarifCheck,
     SecretName,
     Strength,
     UnchangedCheck,
+    same_model,
 )
 from checkrein.contracts.codec import Frozen, digest_of
 from checkrein.contracts.environment import EnvironmentSpec
@@ -221,6 +223,15 @@ class TaskContract(Frozen):
         short = shortfall(self.risk, {check.strength for check in self.success})
         if short is not None:
             raise ValueError(short)
+        return self
+
+    @model_validator(mode="after")
+    def _judged_by_another(self) -> "TaskContract":
+        judges = [c.model_judge.model for c in self.success if isinstance(c, ModelJudgeCheck)]
+        if any(self.model is not None and same_model(self.model, judge) for judge in judges):
+            raise ValueError(
+                "success names the task's own model as its judge; give model_judge another model"
+            )
         return self
 
     @property

@@ -107,6 +107,8 @@ def _attempt() -> Table:
         (T.RUNNING, "sealed"): T.VERIFYING,
         (T.VERIFYING, "sealed"): T.VERIFYING,
         (T.VERIFYING, "repair"): T.RUNNING,
+        # A person must look at the sealed candidate; whoever goes on then verifies it anew.
+        (T.VERIFYING, f"suspended:{T.WAITING_FOR_USER}"): T.WAITING_FOR_USER,
         (T.VERIFYING, "verified"): T.CANDIDATE_VERIFIED,
         (T.VERIFYING, "not_verified"): T.FAILED_VERIFICATION,
         (T.CANCELLING, "cancelled"): T.CANCELLED,

@@ -12,6 +12,7 @@ from checkrein.contracts.codec import Frozen
 from checkrein.contracts.decision import PolicyDecision, Verdict
 from checkrein.contracts.effect import Effect, EffectStatus, ToolTry
 from checkrein.contracts.environment import ChosenEnvironment
+from checkrein.contracts.judgement import Judgement
 from checkrein.contracts.observation import Observation
 from checkrein.contracts.permission import Permission
 from checkrein.contracts.progress import Notice
@@ -94,6 +95,8 @@ class Position(Frozen):
             of its parent. A budget that nobody limits is missing.
         held: what this attempt itself holds reserved.
         near: budgets of which little is left.
+        judgements: what people were asked about the newest turn's states, or have said of the
+            sealed one, in order of asking.
     """
 
     attempt: Attempt
@@ -122,8 +125,17 @@ class Position(Frozen):
     revocations: list[str] = Field(default_factory=list[str])
     grants: list[str] = Field(default_factory=list[str])
     permissions: list[Permission] = Field(default_factory=list[Permission])
+    judgements: list[Judgement] = Field(default_factory=list[Judgement])
     lease_alive: bool = False
     detail: str = ""
+
+    @property
+    def asks_people(self) -> list[Judgement]:
+        """What people are asked about the sealed state; nothing more once one of them said fail."""
+        here = [j for j in self.judgements if j.state_digest == self.sealed]
+        if any(j.verdict == "fail" for j in here):
+            return []
+        return [j for j in here if j.open]
 
     def planning(self, contract: TaskContract) -> bool:
         """Whether nothing may change, since the task is in plan mode and no plan was accepted."""

@@ -81,6 +81,12 @@ def _noticed(p: e.NoProgressNoticed) -> str:
     return f"no progress ({p.signal}, turns {turns}): {p.rung}"
 
 
+def _judged(p: e.JudgementGiven) -> str:
+    proof = "signed in" if p.authenticated else "asserted"
+    why = f": {p.note}" if p.note else ""
+    return f"{p.by} ({proof}) judges {p.state_digest[:19]}: {p.verdict}{why}"
+
+
 def _ended(p: e.AttemptEnded) -> str:
     more = f": {p.detail}" if p.detail else ""
     return f"ends as {p.status}{more}" + (" (a person must decide)" if p.needs_escalation else "")
@@ -145,6 +151,8 @@ TELLERS: dict[type[Any], Teller] = {
     e.CandidateSealed: lambda p: f"turn {p.turn}: claims to be done: {p.summary}",
     e.VerificationStarted: lambda p: f"verifies {p.state_digest[:19]}",
     e.VerificationFinished: _verified,
+    e.JudgementAsked: lambda p: f"asks {p.role} to judge {p.state_digest[:19]}: {p.question}",
+    e.JudgementGiven: _judged,
     e.CancelRequested: lambda p: f"{p.by} asks for the end: {p.reason}",
     e.PauseRequested: lambda p: f"{p.by} asks for a pause",
     e.Cancelled: lambda p: "everything is quiet",

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from checkrein.contracts.approval import ApprovalRequest
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.task import TaskContract
+from checkrein.graph.judgements import may_judge
 from checkrein.graph.report import Report
 from checkrein.nodes.approvers import asserted_is_enough, may_answer
 
@@ -84,6 +85,8 @@ def _suspended(report: Report, contract: TaskContract) -> NextSteps:
     match report.status:
         case _S.WAITING_FOR_APPROVAL | _S.APPROVAL_STALE:
             return _approvals(report, contract, go_on, give_up)
+        case _S.WAITING_FOR_USER if report.judgements:
+            return _judgements(report, contract, go_on, give_up)
         case _S.WAITING_FOR_USER | _S.TURN_STOPPED if report.waiting_for is not None:
             return NextSteps(
                 [f"checkrein answer {attempt} TEXT", go_on], "Put the answer for TEXT."
@@ -107,6 +110,20 @@ def _suspended(report: Report, contract: TaskContract) -> NextSteps:
             return NextSteps([go_on], "Resuming looks again: at the other run, or at the target.")
         case _:
             return NextSteps([go_on])
+
+
+def _judgements(report: Report, contract: TaskContract, go_on: str, give_up: str) -> NextSteps:
+    people = [may_judge(contract, judgement) for judgement in report.judgements]
+    if not all(people):
+        return NextSteps([], f"The task names nobody who may judge this. {give_up}")
+    known = asserted_is_enough(contract)
+    judge = f"checkrein judge {report.attempt_id} pass"
+    found = [f"{judge} --as {shlex.quote(names[0])}" if known else judge for names in people]
+    return NextSteps(
+        [*dict.fromkeys(found), go_on],
+        f"Look at {report.workspace}. `checkrein judge ATTEMPT fail {who_answers(contract)} --note "
+        "TEXT` says no instead.",
+    )
 
 
 def _approvals(report: Report, contract: TaskContract, go_on: str, give_up: str) -> NextSteps:

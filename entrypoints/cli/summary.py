@@ -80,7 +80,12 @@ def _print_verification(report: Report) -> None:
         return
     _fact("verified", f"{report.verification.status} of {report.verification.state_digest[:19]}")
     for check in report.verification.checks:
-        out(f"    {check.status:5} {short(check.name)}")
+        look = (
+            "  (drawn: a person should look at this verdict)"
+            if check.measured.get("sampled")
+            else ""
+        )
+        out(f"    {check.status:5} {short(check.name)}{look}")
         for line in check.gap.splitlines():
             out(f"          {shown(line)}")
 

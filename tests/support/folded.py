@@ -9,6 +9,7 @@ from checkrein.contracts.attempt import Attempt, AttemptStatus
 from checkrein.contracts.budget import Budget, BudgetLine, NearLimit
 from checkrein.contracts.decision import PolicyDecision
 from checkrein.contracts.effect import Effect, EffectStatus
+from checkrein.contracts.judgement import Judgement
 from checkrein.contracts.transitions import Machine, apply
 from checkrein.contracts.verification import VerificationResult
 from checkrein.errors import ConflictError
@@ -51,6 +52,9 @@ class Folded:
     effects: dict[str, Effect] = field(default_factory=dict[str, Effect])
     observed: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
     judged: set[int] = field(default_factory=set[int])
+    judgements: dict[tuple[str, str], Judgement] = field(
+        default_factory=dict[tuple[str, str], Judgement]
+    )
     sealed: str | None = None
     verification: VerificationResult | None = None
     pause_requested: bool = False
@@ -106,6 +110,11 @@ class Folded:
             progress=self.progress,
             private_seen=self.private_seen,
             untrusted_seen=self.untrusted_seen,
+            judgements=[
+                j
+                for j in self.judgements.values()
+                if j.turn == number or j.state_digest == self.sealed
+            ],
             lease_alive=True,
             detail=self.detail,
         )

@@ -15,6 +15,7 @@ from checkrein.contracts.approval import Answer, ApprovalGrant, ApprovalRequest,
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.effect import Effect, EffectStatus, OutcomeSource
 from checkrein.contracts.event import Payload
+from checkrein.contracts.judgement import Judgement
 from checkrein.contracts.progress import Rung
 from checkrein.ports.records import Noticed, TurnState
 
@@ -287,6 +288,24 @@ def _verified(f: Folded, p: e.VerificationFinished) -> None:
         f.close(p.turn)
 
 
+def _asked_people(f: Folded, p: e.JudgementAsked) -> None:
+    must(f.cancel_reason is None and f.attempt.status is AttemptStatus.VERIFYING)
+    must(f.sealed == p.state_digest)
+    f.turn(p.turn)
+    place = (p.state_digest, p.check)
+    f.judgements.pop(place, None)  # asked anew: it stands last
+    f.judgements[place] = Judgement.model_validate(p.model_dump(exclude={"v", "type"}))
+
+
+def _judged(f: Folded, p: e.JudgementGiven) -> None:
+    must(f.cancel_reason is None)
+    found = f.judgements.get((p.state_digest, p.check))
+    must(found is not None and found.open)
+    assert found is not None
+    said = p.model_dump(exclude={"v", "type"})
+    f.judgements[p.state_digest, p.check] = found.model_copy(update=said)
+
+
 def _suspended(f: Folded, p: e.Suspended) -> None:
     f.step_attempt(f"suspended:{p.status}")
     f.detail = p.reason
@@ -390,6 +409,8 @@ _HANDLERS: dict[type, Callable[[Folded, Any], None]] = {
     e.CandidateSealed: _sealed,
     e.VerificationStarted: _verification_started,
     e.VerificationFinished: _verified,
+    e.JudgementAsked: _asked_people,
+    e.JudgementGiven: _judged,
     e.Suspended: _suspended,
     e.RunResumed: _resumed,
     e.CancelRequested: _cancel_requested,
