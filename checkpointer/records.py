@@ -12,6 +12,7 @@ from checkrein.contracts.approval import ApprovalGrant, ApprovalRequest
 from checkrein.contracts.attempt import Attempt
 from checkrein.contracts.decision import PolicyDecision
 from checkrein.contracts.effect import Effect
+from checkrein.contracts.event import PAYLOADS
 from checkrein.contracts.observation import Observation
 from checkrein.contracts.task import Task
 from checkrein.contracts.verification import VerificationResult
@@ -20,6 +21,7 @@ from checkrein.ports.records import (
     ActionState,
     AttemptSummary,
     EffectRecord,
+    Milestone,
     Position,
     TurnRecord,
     Word,
@@ -143,6 +145,16 @@ class PostgresRecords:
             args_hash=action.args_hash,
         )
         return bool(rows)
+
+    async def milestones(self, attempt_id: str) -> list[Milestone]:
+        """See the port."""
+        rows = await self._rows("milestones", attempt=attempt_id)
+        return [
+            Milestone(
+                type=row["type"], at=row["at"], payload=PAYLOADS.validate_json(row["payload"])
+            )
+            for row in rows
+        ]
 
     async def dossier(self, attempt_id: str) -> dict[str, Any]:
         """See the port."""

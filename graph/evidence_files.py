@@ -157,7 +157,7 @@ def checkpoint_of(rebuilt: Rebuilt, head: ChainHead) -> Checkpoint:
     return Checkpoint(
         attempt_id=rebuilt.attempt.attempt_id,
         state_version=rebuilt.safe_points,
-        event_offset=head.seq,
+        event_offset=rebuilt.end or head.seq,
         workspace_ref=rebuilt.attempt.workspace_ref.root,
         pending_effect_ids=[i for i, x in rebuilt.effects.items() if x.status in _PENDING],
         context_projection_ref=rebuilt.manifests[turns[-1]] if turns else None,

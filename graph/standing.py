@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from checkrein.contracts import event as e
 from checkrein.contracts.action import Action, ActionStatus
 from checkrein.contracts.approval import ApprovalGrant, ApprovalRequest, ApprovalStatus
 from checkrein.contracts.attempt import Attempt, AttemptStatus
 from checkrein.contracts.effect import Effect, EffectStatus
+from checkrein.contracts.evidence import Acceptance
 from checkrein.contracts.task import Task
 from checkrein.contracts.transitions import Machine, apply
 from checkrein.contracts.verification import VerificationResult
@@ -25,6 +27,10 @@ class Standing:
         granted: for each action the approvals that were spent on it.
         manifests: for each turn the reference of its context's manifest.
         spent: what was booked, by budget; wall time is metered by the lease, and not here.
+        accepted: who signed what was verified.
+        protocol_final, task_accepted: when the candidate that still counts was sealed, and when it
+            was accepted by the verifier.
+        end: seq of the event that ended the attempt; people may sign after it.
         safe_points: how often a safe point was saved.
         faults: changes that no table allows, and names of what there is not.
     """
@@ -43,6 +49,10 @@ class Standing:
     sealed: e.CandidateSealed | None = None
     verification: VerificationResult | None = None
     ended: e.AttemptEnded | None = None
+    accepted: list[Acceptance] = field(default_factory=list[Acceptance])
+    protocol_final: datetime | None = None
+    task_accepted: datetime | None = None
+    end: int = 0
     manifests: dict[int, str] = field(default_factory=dict[int, str])
     spent: Counter[str] = field(default_factory=Counter[str])
     safe_points: int = 0

@@ -65,7 +65,9 @@ def _told(fact: Fact, previous: Fact | None) -> Iterator[Told]:
 
 
 def _started(p: e.AttemptStarted) -> Told:
-    contract = p.contract
+    contract, commit = p.contract, p.attempt.commit
+    if commit is not None:
+        return plain(commit.by, 40), "wants the verified result handed over: the final commit"
     return plain(contract.get("requested_by"), 40), f"asks: {plain(contract.get('goal'))}"
 
 
@@ -177,6 +179,14 @@ def _verified(p: e.VerificationFinished) -> Told:
     return "verifier", f"{p.result.status}: {checks}{more}"
 
 
+def _accepted(p: e.UserAccepted) -> Told:
+    proof = "signed in" if p.authenticated else "name asserted, not authenticated"
+    note = f": {plain(p.note)}" if p.note else ""
+    return plain(
+        p.by, 40
+    ), f"accepts the verified state as {plain(p.authority, 40)} ({proof}){note}"
+
+
 def _ended(p: e.AttemptEnded) -> Told:
     more = f": {plain(p.detail)}" if p.detail else ""
     asks = " (a person must decide how to go on)" if p.needs_escalation else ""
@@ -239,4 +249,5 @@ _TELLERS: dict[type[Any], Callable[[Any], Told]] = {
     e.PauseRequested: lambda p: (plain(p.by, 40), "asks for a pause"),
     e.Cancelled: lambda p: ("harness", "everything is quiet"),
     e.AttemptEnded: _ended,
+    e.UserAccepted: _accepted,
 }

@@ -14,7 +14,15 @@ from checkrein.contracts.decision import Verdict
 from checkrein.contracts.event import Event
 from checkrein.contracts.observation import ObservationStatus
 from checkrein.errors import InputError
-from checkrein.graph.ending_rules import Facts, Problem, contract_of, ending, verified
+from checkrein.graph.ending_rules import (
+    Facts,
+    Problem,
+    accepted,
+    commits,
+    contract_of,
+    ending,
+    verified,
+)
 from checkrein.graph.facts import Fault, read_facts
 from checkrein.graph.rebuilt import Rebuilt
 from checkrein.nodes.approvers import ANONYMOUS, asserted_is_enough, barred
@@ -239,5 +247,7 @@ RULES: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "executing_before_outcome": _sends,
     "verified_by_evidence": verified,
     "ending_agrees": ending,
+    "accepted_after_verified": accepted,
+    "commit_by_authority": commits,
 }
 """Every rule by its name, besides `readable`, `named_cause` and `legal_change`."""

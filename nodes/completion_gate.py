@@ -22,6 +22,7 @@ from checkrein.contracts.verification import CheckResult, CheckStatus, Verificat
 from checkrein.errors import EnvironmentFault
 from checkrein.nodes.compensation import not_shown
 from checkrein.nodes.proposals import read_reply
+from checkrein.nodes.published import published
 from checkrein.nodes.run import Run, Step
 from checkrein.nodes.stopping import WorkStopped
 from checkrein.ports.records import Position
@@ -51,15 +52,12 @@ async def completion_gate(run: Run) -> Step:
                 state_digest=sealed,
                 candidate_hash=digest_of([summary, sealed, [a.hash for a in artifacts]]),
                 artifacts=artifacts,
+                changed=await run.ports.workspace.changed_files() or [],
             ),
             VerificationStarted(turn=turn.turn, state_digest=sealed),
         )
         await run.reach("in_verifier")
-        checks = [
-            *await _judged(run, sealed),
-            *await not_shown(run),
-            *_acceptance(run, position, sealed),
-        ]
+        checks = await _checks(run, position, sealed)
         if await run.ports.workspace.digest() != sealed:
             checks.append(_moved())
     except EnvironmentFault as error:
@@ -95,6 +93,17 @@ async def _verdict(run: Run, position: Position, turn: int, result: Verification
     )
     await run.reach("after_verification")
     return Step("not_verified", turn)
+
+
+async def _checks(run: Run, position: Position, sealed: str) -> list[CheckResult]:
+    """What the candidate must pass. A commit is judged by what stands at its target, alone."""
+    if position.attempt.commit is not None:
+        return [*await published(run, position.attempt.commit, sealed), *await not_shown(run)]
+    return [
+        *await _judged(run, sealed),
+        *await not_shown(run),
+        *_acceptance(run, position, sealed),
+    ]
 
 
 async def _judged(run: Run, sealed: str) -> list[CheckResult]:

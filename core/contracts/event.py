@@ -50,6 +50,7 @@ from checkrein.contracts.event_attempt import (
     RunResumed,
     Suspended,
     TaskCreated,
+    UserAccepted,
 )
 from checkrein.contracts.event_turn import (
     BudgetExhausted,
@@ -119,6 +120,7 @@ __all__ = [
     "Suspended",
     "TaskCreated",
     "TurnStopped",
+    "UserAccepted",
     "UserAnswered",
     "VerificationFinished",
     "VerificationStarted",
@@ -177,7 +179,8 @@ Payload = Annotated[
     | CancelRequested
     | PauseRequested
     | Cancelled
-    | AttemptEnded,
+    | AttemptEnded
+    | UserAccepted,
     Field(discriminator="type"),
 ]
 

@@ -1,7 +1,7 @@
 """The task contract: what is asked, in forms that code can enforce."""
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -17,6 +17,9 @@ CapabilityName = Annotated[
 ]
 """A capability, for example workspace.read."""
 
+
+PUBLISH = "workspace.publish"
+"""The capability that applies the verified changes to the folder that the person named."""
 
 Product = Literal["diff", "test_report"]
 """What the harness itself makes of an attempt, besides its effects."""
@@ -96,6 +99,18 @@ class ApprovalRules(Frozen):
         return self
 
 
+class CommitAct(Frozen):
+    """The act by which the commit authority hands the verified result over.
+
+    Attributes:
+        capability: a capability that no model of the task may use.
+        args: its arguments. Workspace.publish is given the two digests by the harness.
+    """
+
+    capability: CapabilityName = PUBLISH
+    args: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
 class TaskContract(Frozen):
     """What is asked, what may be used, what must hold, and what proves it.
 
@@ -120,17 +135,31 @@ class TaskContract(Frozen):
     success: list[Check] = Field(min_length=1, max_length=64)
     artifacts: list[Product] = Field(default_factory=list[Product])
     commit_authority: Name | None = None
+    commit: CommitAct | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> "TaskContract":
         if len(set(self.capabilities)) != len(self.capabilities):
             raise ValueError("capabilities names one capability twice")
+        final = {PUBLISH, self.commit_act.capability} & set(self.capabilities)
+        if final:
+            raise ValueError(
+                f"capabilities grants {min(final)}, which is the final commit: only the commit "
+                "authority does that, and never a model"
+            )
+        if self.commit is not None and self.commit_authority is None:
+            raise ValueError("commit says how, and commit_authority does not say who may")
         makes_report = any(isinstance(check, CommandCheck) for check in self.success)
         if "test_report" in self.artifacts and not makes_report:
             raise ValueError(
                 "artifacts expects a test_report, and no command under success makes one"
             )
         return self
+
+    @property
+    def commit_act(self) -> CommitAct:
+        """How the final commit is made."""
+        return self.commit or CommitAct()
 
     @property
     def contract_version(self) -> str:

@@ -1,5 +1,6 @@
 """Reading what the events amount to: where an attempt stands, and what happened so far."""
 
+from datetime import datetime
 from typing import Any, Protocol
 
 from pydantic import Field
@@ -11,6 +12,7 @@ from checkrein.contracts.budget import Budget, BudgetLine
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.decision import PolicyDecision
 from checkrein.contracts.effect import Effect, ToolTry
+from checkrein.contracts.event import Payload
 from checkrein.contracts.observation import Observation
 from checkrein.contracts.permission import Permission
 from checkrein.contracts.task import Task, TaskContract
@@ -103,7 +105,7 @@ class Position(Frozen):
 
     def planning(self, contract: TaskContract) -> bool:
         """Whether nothing may change, since the task is in plan mode and no plan was accepted."""
-        return contract.plan_mode and self.plan_accepted is None
+        return contract.plan_mode and self.plan_accepted is None and self.attempt.purpose == "work"
 
 
 class TurnRecord(Frozen):
@@ -147,6 +149,14 @@ class Word(Frozen):
     newest: bool
 
 
+class Milestone(Frozen):
+    """An event at which a finish is reached, or taken back: when, and what it says."""
+
+    type: str
+    at: datetime
+    payload: Payload
+
+
 class AttemptSummary(Frozen):
     """One line about an attempt."""
 
@@ -156,6 +166,7 @@ class AttemptSummary(Frozen):
     status: str
     goal: str
     started_at: str
+    purpose: str = "work"
     lease_alive: bool
 
 
@@ -223,6 +234,10 @@ class Records(Protocol):
 
         Equal: the same capability, resource and arguments, whatever the constraints were.
         """
+        ...
+
+    async def milestones(self, attempt_id: str) -> list[Milestone]:
+        """The events that tell the three finishes, oldest first."""
         ...
 
     async def dossier(self, attempt_id: str) -> dict[str, Any]:
