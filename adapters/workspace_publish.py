@@ -7,6 +7,7 @@ in the middle leaves every path at one of the two, and the same publication goes
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -153,9 +154,8 @@ class PublishWorkspace:
             try:
                 if written:
                     await still_ours(still_owner)
-                await to_end(
-                    lambda step=change: make(self._source, self._candidate, step, permit.effect_id)
-                )
+                step = partial(make, self._source, self._candidate, change, permit.effect_id)
+                await to_end(step)
             except CapabilityError as error:
                 return _doubt(str(error)) if written else _refused(error)
             written += 1

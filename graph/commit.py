@@ -1,4 +1,4 @@
-"""The final commit: a second kind of attempt, which the commit authority wants and no model decides.
+"""The final commit: a second kind of attempt, wanted by the commit authority, decided by no model.
 
 It goes through the same graph as any work: the gate, approvals, the ledger, and a completion gate
 that looks at the target. The database refuses one of what is not verified, by somebody else, or

@@ -26,6 +26,12 @@ MANIFEST = "manifest.json"
 EVIDENCE = "evidence.json"
 EVENTS = "events.jsonl"
 CHECKPOINT = "checkpoint.json"
+COMMIT_EVENTS = "commit/events.jsonl"
+HANDOVER = "handover.json"
+ATTESTATION = "attestation.intoto.json"
+REPORT = "report.html"
+DIFF = "changes.diff"
+"""The name of the artifact that shows what a candidate changed."""
 
 _REF = re.compile(r"(?:artifact:)?(sha256:[0-9a-f]{64})")
 _PENDING = frozenset({EffectStatus.INTENT, EffectStatus.EXECUTING, EffectStatus.UNKNOWN_EFFECT})

@@ -1,4 +1,4 @@
-"""What makes a final commit true: its target is at the verified state, and its act has a receipt."""
+"""What makes a final commit true: its target is at the verified state, its act has a receipt."""
 
 from checkrein.contracts.attempt import CommitOf
 from checkrein.contracts.effect import EffectStatus

@@ -39,7 +39,7 @@ WRITE = loops.says(
 async def test_killed_and_done_again(
     place: str, tmp_path: Path, settings: Settings, environment: dict[str, str]
 ) -> None:
-    """Protects: every file is at one of two versions when it dies, and at the new one at the end."""
+    """Protects: each file is at one of two versions when it dies, and at the new one at the end."""
     source = tmp_path / "workspace"
     contract = loops.contract(
         tmp_path,

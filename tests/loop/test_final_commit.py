@@ -192,7 +192,7 @@ async def test_two_commits_at_once_are_one(tmp_path: Path, settings: Settings) -
 async def test_a_policy_that_asks_is_answered_before_anything_moves(
     tmp_path: Path, settings: Settings
 ) -> None:
-    """Protects: the commit is gated as any act is; the approval shows the diff that is published."""
+    """Protects: the commit is gated as any act is; the approval shows what is published."""
     contract = task(tmp_path, policy=str(loops.ASK_ALL))
     source = tmp_path / "workspace" / "a.txt"
     async with loops.opened(settings) as (harness, parts):

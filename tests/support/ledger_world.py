@@ -23,6 +23,7 @@ from checkrein.nodes.commit_effect import commit_effect
 from checkrein.nodes.run import Run
 from checkrein.ports.bundle import Ports
 from checkrein.ports.leases import Lease
+from checkrein.ports.workspace import Workspace
 from checkrein.testing.conformance.story import (
     asked,
     bound,
