@@ -118,7 +118,7 @@ def _derived(
         yield handover
         return
     path = diff_path(package)
-    diff = read(folder, path) if path in manifest.files and path is not None else None
+    diff = read(folder, path) if path is not None and path in manifest.files else None
     made = derived(package, handover, diff)
     for name, data in made.items():
         if name in manifest.files:

@@ -123,7 +123,7 @@ def _checks(verdict: VerificationResult) -> str:
     rows = "".join(
         f'<tr><td><span class="badge {"good" if one.status is CheckStatus.PASS else "bad"}">'
         f"{_text(one.status)}</span></td><td>{_text(one.name)}</td>"
-        f'<td class="wide">{_text(one.gap)}</td></tr>'
+        f"<td>{_text(one.gap)}</td></tr>"
         for one in verdict.checks
     )
     state = fact_table([("of the state", _code(verdict.state_digest))])

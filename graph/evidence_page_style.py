@@ -21,7 +21,7 @@ h3 { font-size: 1rem; margin: 0 0 .4rem; overflow-wrap: anywhere; }
 p { margin: .4rem 0; overflow-wrap: anywhere; }
 .soft { color: var(--soft); font-size: .9rem; }
 .badge { display: inline-block; padding: .1rem .6rem; border-radius: 1rem; font-size: .85rem;
-  font-weight: 600; }
+  font-weight: 600; white-space: nowrap; }
 .good { color: var(--good); background: var(--good-box); }
 .bad { color: var(--bad); background: var(--bad-box); }
 .wait { color: var(--wait); background: var(--wait-box); }

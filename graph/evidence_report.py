@@ -7,6 +7,7 @@ steer made visible. The page holds no script, and its own rule lets a browser lo
 from html import escape
 
 from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.codec import canonical
 from checkrein.contracts.display import shown
 from checkrein.contracts.evidence import EvidencePackage, Finishes, Handover, Stands
 from checkrein.graph.evidence_page_parts import (
@@ -114,12 +115,14 @@ def _asked(package: EvidencePackage) -> str:
         ("started", when(attempt.started_at)),
         ("granted", text(", ".join(map(str, package.contract.get("capabilities", []))) or "none")),
         *(("given", f"<code>{text(given)}</code>") for given in package.inputs),
-        *(
-            ("constraint", f"<code>{text(rule)}</code>")
-            for rule in package.contract.get("constraints", [])
-        ),
+        *(("constraint", text(_rule(rule))) for rule in package.contract.get("constraints", [])),
     ]
     return "<h2>Who asked, and for what</h2>" + fact_table(rows)
+
+
+def _rule(rule: object) -> str:
+    """A constraint in the words of the task file."""
+    return rule if isinstance(rule, str) else canonical(rule).decode()
 
 
 def _integrity(package: EvidencePackage) -> str:

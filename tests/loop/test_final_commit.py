@@ -28,7 +28,7 @@ WRITE = loops.says(
 
 def task(folder: Path, **fields: Any) -> TaskContract:
     """A task that bob may commit, judged by the shipped rules but for the writes."""
-    given = {"commit_authority": "bob", "policy": None} | fields
+    given: dict[str, Any] = {"commit_authority": "bob", "policy": None} | fields
     return loops.contract(folder, [WRITE, loops.DONE], **given)
 
 

@@ -10,6 +10,7 @@ from annotated_types import Ge, Gt
 from pydantic import BaseModel
 
 from checkrein.contracts.approval import Said
+from checkrein.contracts.attempt import Attempt
 from checkrein.contracts.check import (
     ArtifactSpec,
     FileStateSpec,
@@ -21,6 +22,7 @@ from checkrein.contracts.decision import DecisionOutput, Verdict
 from checkrein.contracts.effect import EffectStatus, Outcome
 from checkrein.contracts.event import EffectRefused, EffectUnknown
 from checkrein.contracts.permission import Bound, Reach, Scope
+from checkrein.contracts.task import CommitAct, TaskContract
 
 Noun = TypeVar("Noun", bound=BaseModel)
 
@@ -29,6 +31,8 @@ TEXT = "x1"
 
 # What the annotations cannot say: fields that go together.
 FIXED: dict[type[BaseModel], dict[str, Any]] = {
+    Attempt: {"purpose": "commit"},
+    TaskContract: {"commit": CommitAct(capability="final.act", args={"text": TEXT})},
     ArtifactSpec: {"media_type": "text/plain"},
     FileStateSpec: {"sha256": "0" * 64},
     HttpStateSpec: {"url": "http://127.0.0.1/", "status": 200},

@@ -100,6 +100,8 @@ def forge(folder: Path, change: Change) -> None:
     named = {*files.blobs_of(facts), *map(files.artifact_path, package.artifacts)}
     for name in set(names(folder)) - named - OWN:
         (folder / name).unlink()
+        if not any((folder / name).parent.iterdir()):
+            (folder / name).parent.rmdir()
     accepted = package.finishes.task_accepted is not None and package.candidate is not None
     digest = package.candidate.state_digest if accepted and package.candidate else None
     handover = Handover(
