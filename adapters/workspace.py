@@ -19,7 +19,9 @@ from checkrein.adapters.workspace_swap import (
 )
 from checkrein.adapters.workspace_tree import Entry, HashCache, digest_of_entries, entries
 from checkrein.contracts.action import PathFact
+from checkrein.contracts.artifact import ChangedFile
 from checkrein.contracts.attempt import WorkspaceRef
+from checkrein.contracts.codec import visible
 from checkrein.contracts.effect import EffectStatus, Outcome
 from checkrein.errors import CapabilityError, EnvironmentFault, InputError, IntegrityError
 
@@ -28,6 +30,10 @@ Failpoint = Callable[[str], Awaitable[None]]
 
 AFTER_FILE_WRITE = "after_file_write"
 """The file is renamed into its place, and nothing else knows of it yet."""
+
+
+MAX_TOLD = 2_000
+"""Most changed files that are told one by one."""
 
 
 class Located(NamedTuple):
@@ -118,6 +124,22 @@ class FolderWorkspace:
             return matching([change.path for change in self._changes()], patterns)
 
         return await asyncio.to_thread(look)
+
+    async def changed_files(self) -> list[ChangedFile] | None:
+        """Files that differ from the baseline, with their digests; None where too many do.
+
+        Raises as `changed` does.
+        """
+        found = await asyncio.to_thread(self._changes)
+        files = [
+            x for x in found if "file" in {x.before and x.before.kind, x.after and x.after.kind}
+        ]
+        if len(files) > MAX_TOLD:
+            return None
+        return [
+            ChangedFile(path=visible(x.path), before=_content(x.before), after=_content(x.after))
+            for x in files
+        ]
 
     async def diff(self) -> str:
         """Unified diff of all text files from the baseline to now; binary files are named.
@@ -245,6 +267,10 @@ class FolderWorkspace:
                 context={"target": str(target)},
             ) from error
         return digest_of_entries(entries(GuardedFolder(target), HashCache()))
+
+
+def _content(entry: Entry | None) -> str | None:
+    return entry.content if entry is not None and entry.kind == "file" else None
 
 
 def writable(path: str, *, op: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from checkrein.contracts.budget import BookLine
 from checkrein.contracts.decision import PolicyDecision
 from checkrein.contracts.effect import Effect
 from checkrein.contracts.environment import ChosenEnvironment
+from checkrein.contracts.event import PAYLOADS
 from checkrein.contracts.observation import Observation
 from checkrein.contracts.task import Task
 from checkrein.contracts.verification import VerificationResult
@@ -22,6 +23,7 @@ from checkrein.ports.records import (
     ActionState,
     AttemptSummary,
     EffectRecord,
+    Milestone,
     Position,
     SentEffect,
     TurnRecord,
@@ -163,6 +165,16 @@ class PostgresRecords:
         """See the port."""
         rows = await self._rows("environment", attempt=attempt_id)
         return ChosenEnvironment.model_validate(rows[0]["environment"]) if rows else None
+
+    async def milestones(self, attempt_id: str) -> list[Milestone]:
+        """See the port."""
+        rows = await self._rows("milestones", attempt=attempt_id)
+        return [
+            Milestone(
+                type=row["type"], at=row["at"], payload=PAYLOADS.validate_json(row["payload"])
+            )
+            for row in rows
+        ]
 
     async def dossier(self, attempt_id: str) -> dict[str, Any]:
         """See the port."""

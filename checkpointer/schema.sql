@@ -4,6 +4,14 @@
 SET check_function_bodies = off;
 
 
+CREATE TABLE checkrein.acceptances (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL,
+    accepted_by text NOT NULL,
+    body json NOT NULL,
+    CONSTRAINT acceptances_pkey PRIMARY KEY (attempt_id, accepted_by)
+);
+
 CREATE TABLE checkrein.actions (
     tenant text NOT NULL,
     action_id text NOT NULL,
@@ -409,6 +417,8 @@ CREATE TABLE checkrein.verifications (
     CONSTRAINT verifications_pkey PRIMARY KEY (attempt_id, turn)
 );
 
+ALTER TABLE checkrein.acceptances ADD CONSTRAINT acceptances_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES checkrein.attempts(attempt_id);
+
 ALTER TABLE checkrein.actions ADD CONSTRAINT actions_attempt_id_turn_fkey FOREIGN KEY (attempt_id, turn) REFERENCES checkrein.turns(attempt_id, turn);
 
 ALTER TABLE checkrein.approvals ADD CONSTRAINT approvals_action_id_fkey FOREIGN KEY (action_id) REFERENCES checkrein.actions(action_id);
@@ -491,6 +501,24 @@ BEGIN
     RETURN checkrein.step_action(a, p ->> 'action_id', NULL, at_seq);
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.accept_state(a checkrein.attempts, p json)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    IF a.status <> 'CANDIDATE_VERIFIED' OR a.body ->> 'purpose' = 'commit' THEN
+        PERFORM checkrein.refuse('CR002', 'only what was verified can be accepted', a.status);
+    ELSIF p ->> 'state_digest' IS DISTINCT FROM a.verification ->> 'state_digest'
+       OR p ->> 'candidate_hash' IS DISTINCT FROM a.candidate ->> 'candidate_hash' THEN
+        PERFORM checkrein.refuse('CR002', 'another state was verified than is accepted');
+    END IF;
+    INSERT INTO checkrein.acceptances
+    VALUES (a.tenant, a.attempt_id, p ->> 'by', p::jsonb - 'v' - 'type') ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR002', format('%s has accepted it already', p ->> 'by'));
+    END IF;
+END $function$;
+
 CREATE OR REPLACE FUNCTION checkrein.actions_json(of_attempt text, of_turn integer)
  RETURNS json
  LANGUAGE sql
@@ -558,10 +586,10 @@ BEGIN
         PERFORM refuse('CR001', format('fence %s no longer owns the attempt', under_fence));
     ELSIF under_fence IS NULL AND NOT kinds <@ ARRAY['approval_decided', 'approval_escalated',
             'approval_expired', 'budget_raised', 'cancel_requested', 'judgement_given',
-            'pause_requested',
-            'user_answered'] THEN
+            'pause_requested', 'user_accepted', 'user_answered'] THEN
         PERFORM refuse('CR009', 'only requests may be recorded without the lease');
-    ELSIF has_ended(a.status) THEN
+    ELSIF has_ended(a.status)
+          AND NOT (under_fence IS NULL AND kinds = ARRAY['user_accepted']) THEN
         PERFORM refuse('CR008', format('the attempt has ended: %s', a.status), a.status);
     END IF;
     INSERT INTO blobs SELECT a.tenant, 'sha256:' || encode(sha256(d), 'hex'), d
@@ -748,6 +776,37 @@ AS $function$
            AND budget NOT IN ('approvals_outstanding', 'children'))
 $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.check_commit(x json, of_contract json)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    c json := x -> 'commit';
+    other text;
+    w checkrein.attempts;
+BEGIN
+    SELECT attempt_id INTO other FROM checkrein.attempts
+    WHERE task_id = x ->> 'task_id' AND body ->> 'purpose' = 'commit' AND status NOT IN (
+        'CANDIDATE_VERIFIED', 'FAILED_VERIFICATION', 'POLICY_BLOCKED', 'ENVIRONMENT_ERROR',
+        'MODEL_ERROR', 'FAILED', 'CANCELLED');
+    IF FOUND THEN
+        PERFORM checkrein.refuse('CR002', format('a commit of the task is under way: %s', other),
+            other);
+    END IF;
+    SELECT a.* INTO w FROM checkrein.attempts a JOIN checkrein.tasks t USING (task_id)
+    WHERE a.attempt_id = c ->> 'attempt_id' AND a.task_id = x ->> 'task_id'
+      AND a.status = 'CANDIDATE_VERIFIED' AND t.commit_authority = c ->> 'by'
+      AND coalesce(a.body ->> 'purpose', 'work') = 'work';
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR002',
+            'only the commit authority can commit, and only what was verified');
+    ELSIF w.verification ->> 'state_digest' IS DISTINCT FROM c ->> 'state_digest'
+       OR w.candidate ->> 'candidate_hash' IS DISTINCT FROM c ->> 'candidate_hash'
+       OR w.contract::jsonb <> of_contract::jsonb THEN
+        PERFORM checkrein.refuse('CR002', 'another state was verified than is to be committed');
+    END IF;
+END $function$;
+
 CREATE OR REPLACE FUNCTION checkrein.check_may_raise(a checkrein.attempts, p json)
  RETURNS void
  LANGUAGE plpgsql
@@ -788,6 +847,7 @@ BEGIN
     SELECT s.kind || ':' || s.value INTO found
     FROM checkrein.actions x
     CROSS JOIN LATERAL (VALUES ('user', a.contract ->> 'requested_by'),
+        ('user', a.body #>> '{commit,by}'),
         ('agent', a.body ->> 'model'), ('capability', regexp_replace(x.type, '@[^@]*$', '')),
         ('resource', x.resource)) AS s(kind, value)
     JOIN LATERAL (SELECT granted FROM checkrein.authority w WHERE w.tenant = a.tenant
@@ -936,7 +996,10 @@ BEGIN
     PERFORM checkrein.step_attempt(a.attempt_id, CASE ending
         WHEN 'CANDIDATE_VERIFIED' THEN 'verified' WHEN 'FAILED_VERIFICATION' THEN 'not_verified'
         WHEN 'CANCELLED' THEN 'cancelled' ELSE 'ended:' || ending END);
+    -- A commit that fails takes nothing from what was verified.
     PERFORM checkrein.step_task(a.task_id, CASE
+        WHEN a.body ->> 'purpose' = 'commit' THEN
+            CASE ending WHEN 'CANDIDATE_VERIFIED' THEN 'completed' ELSE 'commit_failed' END
         WHEN ending = 'CANDIDATE_VERIFIED' THEN 'verified'
         WHEN ending = 'CANCELLED' THEN 'cancelled'
         WHEN (p ->> 'needs_escalation')::boolean THEN 'escalated' ELSE 'failed' END);
@@ -1648,6 +1711,9 @@ BEGIN
         RETURN checkrein.on_gate(a, kind, p, at_seq);
     WHEN 'judgement_asked', 'judgement_given' THEN
         RETURN checkrein.on_judgement(a, kind, p, at_seq);
+    WHEN 'user_accepted' THEN
+        PERFORM checkrein.accept_state(a, p);
+        RETURN a.head_seq;
     WHEN 'checkpoint_saved', 'suspended', 'run_resumed', 'cancel_requested', 'pause_requested',
          'cancelled', 'attempt_ended', 'budget_exhausted', 'retry_scheduled', 'policy_reloaded',
          'policy_refused', 'no_progress_noticed', 'environment_chosen' THEN
@@ -1881,7 +1947,12 @@ BEGIN
             END IF;
         ELSIF kinds[i] = 'attempt_started' THEN
             x := p -> 'attempt';
-            PERFORM step_task(x ->> 'task_id', 'attempt_started');
+            IF x ->> 'purpose' = 'commit' THEN
+                PERFORM step_task(x ->> 'task_id', 'commit_started');
+                PERFORM check_commit(x, p -> 'contract');
+            ELSE
+                PERFORM step_task(x ->> 'task_id', 'attempt_started');
+            END IF;
             INSERT INTO attempts (tenant, attempt_id, task_id, number, body, contract, status,
                 started_at)
             SELECT tenant, x ->> 'attempt_id', task_id, (x ->> 'number')::integer, x,
@@ -2127,6 +2198,7 @@ AS $function$
                     AND w.kind = 'user' AND w.value = g.approver ORDER BY n DESC LIMIT 1), true)
 $function$;
 
+GRANT SELECT ON checkrein.acceptances TO checkrein_app;
 GRANT SELECT ON checkrein.actions TO checkrein_app;
 GRANT SELECT ON checkrein.approvals TO checkrein_app;
 GRANT SELECT ON checkrein.attempts TO checkrein_app;
@@ -2155,6 +2227,7 @@ GRANT SELECT ON checkrein.usage TO checkrein_app;
 GRANT SELECT ON checkrein.verifications TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.accept_plan(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.accept_result(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.accept_state(checkrein.attempts,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.actions_json(text,integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.answer_notice(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.append(text,bigint,text[],text[],bytea[],boolean) FROM PUBLIC;
@@ -2171,6 +2244,7 @@ REVOKE ALL ON FUNCTION checkrein.book(checkrein.attempts,text,bigint,bigint) FRO
 REVOKE ALL ON FUNCTION checkrein.books_of(text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.books_of(text) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.budget_parts(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.check_commit(json,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.check_may_raise(checkrein.attempts,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.check_not_revoked(checkrein.attempts,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.claim_deliveries(text,text,integer,interval) FROM PUBLIC;

@@ -17,6 +17,7 @@ from checkrein.adapters.artifact_files import FolderArtifactStore
 from checkrein.adapters.chat_model import ChatModel
 from checkrein.adapters.command_backends import CommandBackends
 from checkrein.adapters.command_door import CommandDoor
+from checkrein.adapters.commit_proposer import CommitProposer
 from checkrein.adapters.hand_in import SubmitPlan, SubmitResult
 from checkrein.adapters.open_model import open_model
 from checkrein.adapters.plug_in import load_capabilities
@@ -25,9 +26,11 @@ from checkrein.adapters.system_clock import SystemClock
 from checkrein.adapters.workspace import FolderWorkspace
 from checkrein.adapters.workspace_capabilities import workspace_capabilities
 from checkrein.adapters.workspace_command import NAME as RUN_COMMAND
-from checkrein.contracts.attempt import WorkspaceRef
+from checkrein.adapters.workspace_copy import home_of
+from checkrein.adapters.workspace_publish import PublishWorkspace
+from checkrein.contracts.attempt import Attempt, CommitOf, WorkspaceRef
 from checkrein.contracts.environment import ChosenEnvironment
-from checkrein.contracts.task import TaskContract
+from checkrein.contracts.task import PUBLISH, TaskContract
 from checkrein.errors import InputError
 from checkrein.policy_opening import check_apart, opened_policy
 from checkrein.policy_rego.idle import IdlePolicies
@@ -36,7 +39,9 @@ from checkrein.ports.bundle import Ports
 from checkrein.ports.capability import Capability
 from checkrein.ports.effect_contract import contradictions
 from checkrein.ports.failpoints import Failpoints
+from checkrein.ports.model import Model
 from checkrein.ports.policy import Policy
+from checkrein.ports.workspace import Workspace
 from checkrein.settings import Settings
 from checkrein.testing.scripted_model import ScriptedChatModel
 from checkrein.verifiers import verifiers
@@ -68,6 +73,14 @@ class Given:
         """Together with what CHECKREIN_CAPABILITIES names."""
         named = load_capabilities(settings.capabilities)
         return replace(self, capabilities=(*self.capabilities, *named)) if named else self
+
+
+def _proposer(contract: TaskContract, workspace: WorkspaceRef, commit: CommitOf) -> CommitProposer:
+    act = contract.commit_act
+    args = act.args
+    if act.capability == PUBLISH:
+        args = {"baseline": workspace.baseline, "candidate": commit.state_digest}
+    return CommitProposer(commit.by, act.capability.replace(".", "_"), args)
 
 
 @dataclass(frozen=True)
@@ -102,6 +115,14 @@ class Opener:
             shutil.rmtree, self.settings.home / "workspaces" / attempt_id, ignore_errors=True
         )
 
+    def workspace(self, attempt: Attempt) -> Workspace:
+        """The folder that an attempt works in, to look at; nothing is read yet."""
+        return FolderWorkspace(
+            attempt.workspace_ref,
+            home=self.settings.home,
+            attempt_id=attempt.attempt_id if attempt.commit is None else attempt.commit.attempt_id,
+        )
+
     @asynccontextmanager
     async def open(
         self,
@@ -110,19 +131,33 @@ class Opener:
         workspace: WorkspaceRef,
         *,
         only_to_end: bool = False,
+        commit: CommitOf | None = None,
     ) -> AsyncGenerator[Ports]:
         """Open policy, model and capabilities for one attempt."""
-        model = AbsentModel(contract.model or "") if only_to_end else await self._model(contract)
+        model: Model
+        if commit is not None:
+            model = _proposer(contract, workspace, commit)
+        elif only_to_end:
+            model = AbsentModel(contract.model or "")
+        else:
+            model = await self._model(contract)
         folder = FolderWorkspace(
             workspace,
             home=self.settings.home,
-            attempt_id=attempt_id,
+            # A commit attempt has no copy of its own: its baseline is that of the work.
+            attempt_id=attempt_id if commit is None else commit.attempt_id,
             failpoint=self.failpoints.reach,
         )
-        door, environment = await self._door(contract, only_to_end=only_to_end)
-        capabilities = self._capabilities(contract, folder, door, only_to_end=only_to_end)
+        apart = only_to_end or commit is not None
+        door, environment = await self._door(contract, only_to_end=apart)
+        capabilities = self._capabilities(contract, folder, door, only_to_end=apart)
         for name in environment.withdrawn if environment else ():
             del capabilities[name]
+        # No model's work has the final commit, and a commit has nothing else.
+        final = contract.commit_act.capability
+        capabilities.pop(final, None)
+        if commit is not None:
+            capabilities = {final: self._final(contract, workspace, commit)}
         async with (
             self._policy(None if only_to_end else contract, workspace) as live,
             shadowed(live, self.settings.policy_shadow, self.settings.home) as policy,
@@ -184,6 +219,32 @@ class Opener:
                     code="unknown_capability",
                 )
         return known
+
+    def _final(
+        self, contract: TaskContract, workspace: WorkspaceRef, commit: CommitOf
+    ) -> Capability:
+        """The capability of the final commit."""
+        act = contract.commit_act.capability
+        if act == PUBLISH:
+            own = home_of(self.settings.home, commit.attempt_id)
+            target = Path(workspace.root)
+            copied = contract.workspace is not None and contract.workspace.mode == "copy"
+            return PublishWorkspace(
+                target,
+                own / "baseline",
+                own / "work" if copied else target,
+                home=self.settings.home,
+                failpoint=self.failpoints.reach,
+            )
+        found = next((one for one in self.given.capabilities if one.spec.name == act), None)
+        if found is None:
+            raise InputError(
+                f"The task is committed by {act}, which this process does not have. Give it to "
+                "Harness.open, or name it in CHECKREIN_CAPABILITIES.",
+                op="attempt.capabilities",
+                code="unknown_capability",
+            )
+        return found
 
     async def _model(self, contract: TaskContract) -> ChatModel:
         if self.given.model is not None:

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from pydantic import ValidationError
 
 from checkrein.contracts import event as e
-from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.attempt import AttemptStatus, CommitOf
 from checkrein.contracts.check import Check, CommandCheck, kind_of
 from checkrein.contracts.effect import EffectStatus
-from checkrein.contracts.task import TaskContract, shortfall
+from checkrein.contracts.task import PUBLISH, TaskContract, shortfall
 from checkrein.contracts.verification import (
+    PUBLISHED,
     CheckResult,
     CheckStatus,
     VerificationResult,
@@ -18,6 +19,7 @@ from checkrein.contracts.verification import (
 )
 from checkrein.graph.facts import Fact
 from checkrein.graph.rebuilt import Rebuilt
+from checkrein.nodes.approvers import accepts_as, asserted_is_enough
 
 Problem = tuple[int, str]
 """Where, as a seq, and what."""
@@ -53,6 +55,12 @@ def _unmet(facts: Facts, result: VerificationResult) -> Iterator[str]:
     if contract is None or result.contract_version != contract.contract_version:
         yield "the verification is of another contract"
         return
+    if any(check.status is not CheckStatus.PASS for check in result.checks):
+        yield "a check of the accepted verification did not pass"
+    if commit_of(facts) is not None:
+        if not any(check.kind == PUBLISHED for check in result.checks):
+            yield "the verification did not look at what the commit handed over"
+        return
     for check in contract.success:
         meant = check_id(check)
         if not any(_proves(check, c) for c in result.checks if c.check_id == meant):
@@ -66,8 +74,6 @@ def _unmet(facts: Facts, result: VerificationResult) -> Iterator[str]:
         yield "the verification did not look at the protected paths"
     if contract.approvals.result and not any(c.kind == "accepted" for c in result.checks):
         yield "no person accepted the result, and the contract wants that"
-    if any(check.status is not CheckStatus.PASS for check in result.checks):
-        yield "a check of the accepted verification did not pass"
 
 
 def _proves(check: Check, result: CheckResult) -> bool:
@@ -85,11 +91,13 @@ def _named(check: Check) -> str:
 
 
 def ending(facts: Facts) -> Iterator[Problem]:
-    """The end agrees with the facts before it, and nothing follows."""
+    """The end agrees with the facts before it; nothing follows but what people sign."""
     types = {fact.payload.type for fact in facts}
     ends = [fact for fact in facts if isinstance(fact.payload, e.AttemptEnded)]
     for fact in ends[:1]:
-        yield from ((later.seq, "it follows the end") for later in facts if later.seq > fact.seq)
+        for later in facts:
+            if later.seq > fact.seq and not isinstance(later.payload, e.UserAccepted):
+                yield later.seq, "it follows the end"
         rebuilt = Rebuilt.of(f for f in facts if f.seq <= fact.seq)
         assert rebuilt.ended is not None
         status, verdict = rebuilt.ended.status, rebuilt.verification
@@ -106,6 +114,54 @@ def ending(facts: Facts) -> Iterator[Problem]:
                 yield fact.seq, f"it ends while {effect.effect_id} is {effect.status}"
             elif status is not AttemptStatus.CANCELLED and effect.action_id not in told:
                 yield fact.seq, f"it ends and {effect.action_id} never got its result"
+
+
+def accepted(facts: Facts) -> Iterator[Problem]:
+    """Who signs may, signs once, after the verified end, and signs what was verified."""
+    contract = contract_of(facts)
+    rebuilt = Rebuilt()
+    people: set[str] = set()
+    for fact in facts:
+        p = fact.payload
+        if isinstance(p, e.UserAccepted):
+            sealed = rebuilt.sealed
+            if rebuilt.task_accepted is None or sealed is None or commit_of(facts) is not None:
+                yield fact.seq, f"{p.by} accepts what was not verified"
+            elif (p.state_digest, p.candidate_hash) != (sealed.state_digest, sealed.candidate_hash):
+                yield fact.seq, f"{p.by} accepts another state than was verified"
+            if p.by in people:
+                yield fact.seq, f"{p.by} accepts a second time"
+            people.add(p.by)
+            if contract is not None and p.authority != accepts_as(contract, p.by):
+                yield fact.seq, f"{p.by} accepts without the right to"
+            if contract is not None and not (p.authenticated or asserted_is_enough(contract)):
+                yield fact.seq, f"{p.by} accepts by a name that nobody proved"
+        rebuilt.take(fact)
+
+
+def commits(facts: Facts) -> Iterator[Problem]:
+    """The final commit is the commit authority's, by the one act that the contract names."""
+    contract, commit = contract_of(facts), commit_of(facts)
+    for fact in facts:
+        p = fact.payload
+        if contract is None or not isinstance(p, e.AttemptStarted | e.ActionProposed):
+            continue
+        if isinstance(p, e.AttemptStarted) and commit is not None:
+            if contract.commit_authority != commit.by:
+                yield fact.seq, f"{commit.by} commits and is not the commit authority"
+            if not (commit.authenticated or asserted_is_enough(contract)):
+                yield fact.seq, f"{commit.by} commits by a name that nobody proved"
+        elif isinstance(p, e.ActionProposed):
+            final = p.action.capability in {PUBLISH, contract.commit_act.capability}
+            if final is not (commit is not None):
+                yield fact.seq, "the final commit, and nothing else, is made in a commit attempt"
+
+
+def commit_of(facts: Facts) -> CommitOf | None:
+    """What a commit attempt hands over; None for one that works."""
+    started = (f.payload for f in facts if isinstance(f.payload, e.AttemptStarted))
+    first = next(started, None)
+    return None if first is None else first.attempt.commit
 
 
 def contract_of(facts: Facts) -> TaskContract | None:

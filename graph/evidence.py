@@ -5,9 +5,8 @@ is made of rows that somebody edited.
 """
 
 import asyncio
-import shutil
-import uuid
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +21,19 @@ from checkrein.contracts.evidence import (
     Candidate,
     ChainHead,
     EvidencePackage,
+    Handover,
+    Stands,
 )
 from checkrein.contracts.verification import VerificationResult
-from checkrein.errors import EnvironmentFault, InputError, IntegrityError
+from checkrein.errors import InputError, IntegrityError
 from checkrein.graph import evidence_files as files
-from checkrein.graph.evidence_package import assembled
+from checkrein.graph.evidence_derived import derived, diff_path
+from checkrein.graph.evidence_package import CommitTrace, assembled
+from checkrein.graph.evidence_writing import NewFolder, free_place
 from checkrein.graph.facts import Fact, read_facts
+from checkrein.graph.opening import Opener
 from checkrein.graph.rebuilt import Rebuilt
+from checkrein.graph.verified_state import handover, state_moved
 from checkrein.ports.artifact_store import ArtifactStore
 from checkrein.ports.event_store import EventStore
 from checkrein.ports.records import Records
@@ -47,6 +52,15 @@ class _Dossier:
     tables: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Stores:
+    """Where evidence comes from."""
+
+    records: Records
+    events: EventStore
+    artifacts: ArtifactStore
+
+
 async def package(
     records: Records, events: EventStore, artifacts: ArtifactStore, attempt_id: str
 ) -> EvidencePackage:
@@ -56,45 +70,97 @@ async def package(
         InputError: no such attempt, or it has not ended.
         IntegrityError: the event chain is broken, or the tables do not agree with it.
     """
-    return await _packed(await _dossier(records, events, attempt_id), artifacts)
+    stores = Stores(records, events, artifacts)
+    dossier = await _dossier(stores, attempt_id)
+    return await _packed(stores, dossier, await _commit_of(stores, dossier))
 
 
 async def export(
-    records: Records, events: EventStore, artifacts: ArtifactStore, task_id: str, out: Path
+    records: Records,
+    events: EventStore,
+    artifacts: ArtifactStore,
+    task_id: str,
+    out: Path,
+    *,
+    opener: Opener | None = None,
+    although_moved: bool = False,
 ) -> Path:
     """Write the evidence of a task's last ended attempt to the folder `out`, whole or not at all.
 
+    Args:
+        opener: looks at the workspace; without it the folder says that nobody could.
+        although_moved: hand out what was verified although it does not stand any more; the folder
+            says so. A task that is COMPLETED was handed over already, and may move on.
+
     Raises:
         InputError: no such task, no attempt of it has ended, or `out` holds something already.
+        ConflictError: the state moved after it was verified (state_moved).
         IntegrityError: what is stored was changed.
         EnvironmentFault: the disk refuses.
     """
+    stores = Stores(records, events, artifacts)
     attempt_id = await _last_ended(records, task_id)
-    out = await asyncio.to_thread(_free, out)
-    dossier = await _dossier(records, events, attempt_id)
-    packed = await _packed(dossier, artifacts)
-    folder = _Folder(out)
+    out = await asyncio.to_thread(free_place, out)
+    dossier = await _dossier(stores, attempt_id)
+    commit = await _commit_of(stores, dossier)
+    packed = await _packed(stores, dossier, commit)
+    found = await _handed_over(opener, packed)
+    if found.state is Stands.MOVED and commit is None and not although_moved:
+        raise state_moved(found, packed.attempt, op="evidence.export")
+    folder = NewFolder(out)
     try:
-        await folder.put(files.EVIDENCE, files.json_bytes(packed))
-        await folder.put(files.EVENTS, files.lines(dossier.events))
-        checkpoint = files.checkpoint_of(Rebuilt.of(dossier.facts), dossier.head)
-        await folder.put(files.CHECKPOINT, files.json_bytes(checkpoint))
-        for path, ref in files.blobs_of(dossier.facts).items():
-            await folder.put(path, await events.blob(ref))
-        for artifact in packed.artifacts:
-            await folder.put(files.artifact_path(artifact), await artifacts.get(artifact.hash))
+        await _fill(folder, stores, (dossier, commit), packed, found)
         await folder.publish(dossier.head)
     except BaseException:
-        await asyncio.to_thread(shutil.rmtree, folder.draft, ignore_errors=True)
+        await folder.discard()
         raise
     return out
+
+
+async def _fill(
+    folder: NewFolder,
+    stores: Stores,
+    traces: tuple[_Dossier, _Dossier | None],
+    packed: EvidencePackage,
+    handover: Handover,
+) -> None:
+    dossier, commit = traces
+    await folder.put(files.EVIDENCE, files.json_bytes(packed))
+    await folder.put(files.EVENTS, files.lines(dossier.events))
+    checkpoint = files.checkpoint_of(Rebuilt.of(dossier.facts), dossier.head)
+    await folder.put(files.CHECKPOINT, files.json_bytes(checkpoint))
+    await folder.put(files.HANDOVER, files.json_bytes(handover))
+    facts = list(dossier.facts)
+    if commit is not None:
+        await folder.put(files.COMMIT_EVENTS, files.lines(commit.events))
+        facts += commit.facts
+    for path, ref in files.blobs_of(facts).items():
+        await folder.put(path, await stores.events.blob(ref))
+    named = diff_path(packed)
+    diff: bytes | None = None
+    for path, ref in {files.artifact_path(a): a.hash for a in packed.artifacts}.items():
+        data = await stores.artifacts.get(ref)
+        diff = data if path == named else diff
+        await folder.put(path, data)
+    for path, data in derived(packed, handover, diff).items():
+        await folder.put(path, data)
+
+
+async def _handed_over(opener: Opener | None, packed: EvidencePackage) -> Handover:
+    """Whether what was verified stands now."""
+    accepted = packed.finishes.task_accepted is not None and packed.candidate is not None
+    digest = packed.candidate.state_digest if accepted and packed.candidate else None
+    if opener is not None:
+        return await handover(opener, packed.attempt, digest)
+    state = Stands.UNVERIFIED if digest is None else Stands.UNREACHABLE
+    return Handover(state=state, verified=digest, found=None, checked_at=datetime.now(UTC))
 
 
 async def _last_ended(records: Records, task_id: str) -> str:
     await records.task(task_id)
     attempts = await records.attempts(task_id, limit=1_000)
     for attempt in attempts:
-        if AttemptStatus(attempt.status).is_terminal:
+        if attempt.purpose == "work" and AttemptStatus(attempt.status).is_terminal:
             return attempt.attempt_id
     stand = ", ".join(f"{a.attempt_id} is {a.status}" for a in attempts[:3])
     raise InputError(
@@ -106,8 +172,8 @@ async def _last_ended(records: Records, task_id: str) -> str:
     )
 
 
-async def _dossier(records: Records, events: EventStore, attempt_id: str) -> _Dossier:
-    tables = await records.dossier(attempt_id)
+async def _dossier(stores: Stores, attempt_id: str) -> _Dossier:
+    tables = await stores.records.dossier(attempt_id)
     if not AttemptStatus(tables["status"]).is_terminal:
         raise InputError(
             f"Attempt {attempt_id} is {tables['status']}; evidence is made once it has ended.",
@@ -115,7 +181,7 @@ async def _dossier(records: Records, events: EventStore, attempt_id: str) -> _Do
             code="attempt_not_ended",
         )
     trace: list[Event] = []
-    while page := await events.read(attempt_id, after=len(trace), limit=PAGE):
+    while page := await stores.events.read(attempt_id, after=len(trace), limit=PAGE):
         trace += page
     head = ChainHead(seq=tables["head_seq"], hash=tables["head_hash"])
     broken = check_chain(trace, head.seq, head.hash)
@@ -127,14 +193,34 @@ async def _dossier(records: Records, events: EventStore, attempt_id: str) -> _Do
     return _Dossier(trace, facts, head, tables)
 
 
-async def _packed(dossier: _Dossier, artifacts: ArtifactStore) -> EvidencePackage:
-    known = files.described(dossier.facts)
+async def _commit_of(stores: Stores, work: _Dossier) -> _Dossier | None:
+    """The trace of the commit attempt that handed the work over, where one did."""
+    attempt = Rebuilt.of(work.facts).attempt
+    assert attempt is not None, "a dossier begins with its attempt"
+    for one in await stores.records.attempts(attempt.task_id, limit=1_000):
+        if one.purpose == "commit" and one.status == AttemptStatus.CANDIDATE_VERIFIED:
+            found = await _dossier(stores, one.attempt_id)
+            made = Rebuilt.of(found.facts).attempt
+            if made is not None and made.commit and made.commit.attempt_id == attempt.attempt_id:
+                return found
+    return None
+
+
+async def _packed(
+    stores: Stores, dossier: _Dossier, commit: _Dossier | None = None
+) -> EvidencePackage:
+    facts = [*dossier.facts, *(commit.facts if commit else ())]
+    known = files.described(facts)
     sizes = {
-        ref: len(await artifacts.get(ref))
-        for ref in files.reported(dossier.facts)
+        ref: len(await stores.artifacts.get(ref))
+        for ref in files.reported(facts)
         if ref not in known
     }
-    packed = assembled(dossier.facts, dossier.head, sizes)
+    handed_over = None
+    if commit is not None:
+        await _packed(stores, commit)  # the tables must agree with this trace too
+        handed_over = CommitTrace(commit.facts, commit.head)
+    packed = assembled(dossier.facts, dossier.head, sizes, handed_over)
     wrong = differences(dossier.tables, packed)
     if wrong:
         raise _changed(packed.attempt.attempt_id, wrong)
@@ -160,6 +246,10 @@ def _told(packed: EvidencePackage) -> dict[str, object]:
         "the verification": packed.verification,
         "what was spent": {name: amount for name, amount in packed.usage.items() if amount},
         "what is reserved": {},
+        "who accepted it": [
+            one.model_dump(mode="json", exclude={"at"})
+            for one in sorted(packed.finishes.user_accepted, key=lambda one: one.by)
+        ],
         **{f"action {x.action.action_id}": x for x in packed.actions},
         **{f"approval {x.request.approval_id}": _timeless(x) for x in packed.approvals},
         **{f"effect {x.effect_id}": x for x in packed.effects},
@@ -184,6 +274,9 @@ def _stored(tables: dict[str, Any]) -> dict[str, object]:
         "the verification": verdict and VerificationResult.model_validate(verdict),
         "what was spent": _booked(tables, "spent"),
         "what is reserved": _booked(tables, "reserved"),
+        "who accepted it": sorted(
+            ({"note": "", **one} for one in tables["acceptances"]), key=lambda one: one["by"]
+        ),
         **{f"action {x.action.action_id}": x for x in actions},
         **{f"approval {x.request.approval_id}": _timeless(x) for x in approvals},
         **{f"effect {x.effect_id}": x for x in effects},
@@ -211,66 +304,4 @@ def _changed(attempt_id: str, wrong: list[str]) -> IntegrityError:
         op="evidence.package",
         code="records_changed",
         context={"attempt_id": attempt_id},
-    )
-
-
-class _Folder:
-    """A folder in the making, beside its final place."""
-
-    def __init__(self, out: Path) -> None:
-        self.out = out
-        self.draft = out.with_name(f".{out.name}.{uuid.uuid4().hex[:8]}")
-        self._seals: dict[str, files.FileSeal] = {}
-
-    async def put(self, path: str, data: bytes) -> None:
-        """Write one file and seal it."""
-        self._seals[path] = files.seal_of(data)
-        await self._written(path, data)
-
-    async def publish(self, head: ChainHead) -> None:
-        """Seal the folder, and give it its name."""
-        manifest = files.Manifest.of(self._seals, head)
-        await self._written(files.MANIFEST, files.json_bytes(manifest))
-        try:
-            await asyncio.to_thread(self.draft.rename, self.out)
-        except OSError as error:
-            raise _refused(self.out, error) from error
-
-    async def _written(self, path: str, data: bytes) -> None:
-        try:
-            await asyncio.to_thread(_write, self.draft / path, data)
-        except OSError as error:
-            raise _refused(self.draft, error) from error
-
-
-def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("xb") as stream:
-        stream.write(data)
-
-
-def _free(out: Path) -> Path:
-    """The place to write to, absolute; nothing may be there but an empty folder."""
-    out = out.expanduser().absolute()
-    try:
-        taken = out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir())))
-    except OSError as error:
-        raise _refused(out, error) from error
-    if taken:
-        raise InputError(
-            f"{out} is there already. Evidence is never written over anything: name a new folder.",
-            op="evidence.export",
-            code="out_not_empty",
-            context={"path": str(out)},
-        )
-    return out
-
-
-def _refused(where: Path, error: OSError) -> EnvironmentFault:
-    return EnvironmentFault(
-        f"The evidence cannot be written to {where}: {error.strerror}. Nothing was left there; "
-        "name a folder on a disk that has room and lets you write.",
-        op="evidence.export",
-        code="evidence_not_written",
-        context={"path": str(where), "errno": error.errno},
     )

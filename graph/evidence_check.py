@@ -6,17 +6,13 @@ that was noted elsewhere (`checkrein status` prints it).
 """
 
 from collections.abc import Iterator
-from itertools import zip_longest
 from pathlib import Path
-from typing import cast
 
-from pydantic import ValidationError
-
-from checkrein.contracts.codec import Frozen
-from checkrein.contracts.event import GENESIS, Event, check_chain
-from checkrein.contracts.evidence import ChainHead
+from checkrein.contracts.evidence import EvidencePackage
 from checkrein.errors import CheckreinError
 from checkrein.graph import evidence_files as files
+from checkrein.graph.evidence_agreement import commit_binds, handed_over, same_bytes, same_noun
+from checkrein.graph.evidence_derived import derived, diff_path
 from checkrein.graph.evidence_folder import (
     Finding,
     finding,
@@ -25,13 +21,13 @@ from checkrein.graph.evidence_folder import (
     read_manifest,
     unsealed,
 )
-from checkrein.graph.evidence_package import assembled
-from checkrein.graph.facts import Fact, read_facts
+from checkrein.graph.evidence_package import CommitTrace, assembled
+from checkrein.graph.evidence_trace import Trace, read_trace
+from checkrein.graph.facts import Fact
 from checkrein.graph.rebuilt import Rebuilt
-from checkrein.graph.trace_rules import grade
 
-SHOWN = 8
-"""Differing places of one file that are named."""
+OWN = frozenset({files.EVIDENCE, files.EVENTS, files.CHECKPOINT, files.HANDOVER})
+"""Files that every package has, named by no event."""
 
 
 def check(folder: Path) -> list[Finding]:
@@ -49,7 +45,7 @@ def check(folder: Path) -> list[Finding]:
     broken = list(unsealed(folder, manifest))
     if broken:
         return broken
-    missing = sorted({files.EVIDENCE, files.EVENTS, files.CHECKPOINT} - set(manifest.files))
+    missing = sorted(OWN - set(manifest.files))
     if missing:
         return [finding(name, "complete", "every package has it") for name in missing]
     try:
@@ -60,58 +56,85 @@ def check(folder: Path) -> list[Finding]:
 
 def _told(folder: Path, manifest: files.Manifest) -> Iterator[Finding]:
     """What the sealed files say, and whether it is one story."""
-    trace = _events(read(folder, files.EVENTS))
-    if isinstance(trace, Finding):
-        yield trace
-        return
-    end = ChainHead(seq=len(trace), hash=trace[-1].hash if trace else GENESIS)
-    chain = check_chain(trace, end.seq, end.hash)
-    for gap in chain:
-        yield _at(gap.seq, "chain", gap.problem)
-    if manifest.head != end:
+    trace = read_trace(files.EVENTS, read(folder, files.EVENTS))
+    yield from trace.findings
+    if trace.facts is not None and manifest.head != trace.head:
         problem = f"its head is not the end of {files.EVENTS}: that was cut, or the head edited"
         yield finding(files.MANIFEST, "chain", problem)
-    for fault in grade(trace):
-        yield _at(fault.seq, fault.rule, fault.problem)
-    facts, unread = read_facts(trace)
-    if chain or unread:
-        return
-    yield from _agreement(folder, manifest, facts)
+    commit = None
+    if files.COMMIT_EVENTS in manifest.files:
+        commit = read_trace(files.COMMIT_EVENTS, read(folder, files.COMMIT_EVENTS))
+        yield from commit.findings
+        if commit.facts is None:
+            return
+    if trace.facts is not None:
+        yield from _agreement(folder, manifest, trace.facts, commit)
 
 
-def _events(data: bytes) -> list[Event] | Finding:
-    events: list[Event] = []
-    for number, line in enumerate(data.splitlines(keepends=True), start=1):
-        try:
-            event = Event.model_validate_json(line)
-            whole = files.lines([event]) == line
-        except (ValidationError, CheckreinError, RecursionError):
-            return finding(files.EVENTS, "readable", f"line {number} is no event")
-        if not whole:
-            return finding(files.EVENTS, "canonical", f"line {number} is not in canonical form")
-        events.append(event)
-    return events
-
-
-def _agreement(folder: Path, manifest: files.Manifest, facts: list[Fact]) -> Iterator[Finding]:
+def _agreement(
+    folder: Path, manifest: files.Manifest, facts: list[Fact], commit: Trace | None
+) -> Iterator[Finding]:
     """Whether the other files are exactly what the events amount to."""
     rebuilt = Rebuilt.of(facts)
     if rebuilt.ended is None:
         yield finding(files.EVENTS, "ended", "the attempt has not ended; it proves nothing yet")
         return
-    package = assembled(facts, manifest.head, _sizes(manifest, facts))
-    named = files.blobs_of(facts) | {files.artifact_path(a): a.hash for a in package.artifacts}
+    made = None
+    if commit is not None and commit.facts is not None:
+        made = CommitTrace(commit.facts, commit.head)
+        if (problem := _unmade(commit.facts)) is not None:
+            yield finding(files.COMMIT_EVENTS, "ended", problem)
+            return
+    every = [*facts, *(made.facts if made else ())]
+    package = assembled(facts, manifest.head, _sizes(manifest, every), made)
+    if made is not None and package.final_commit is not None:
+        contract = Rebuilt.of(made.facts).started
+        problem = commit_binds(package, package.final_commit, contract and contract.contract)
+        if problem is not None:
+            yield finding(files.COMMIT_EVENTS, "commit_binds", problem)
+    named = files.blobs_of(every) | {files.artifact_path(a): a.hash for a in package.artifacts}
+    yield from _named(manifest, named)
+    yield from same_noun(folder, files.EVIDENCE, package)
+    yield from same_noun(folder, files.CHECKPOINT, files.checkpoint_of(rebuilt, manifest.head))
+    yield from _derived(folder, manifest, package, set(named))
+
+
+def _named(manifest: files.Manifest, named: dict[str, str]) -> Iterator[Finding]:
+    """Files that events name by their digest."""
     for path, ref in named.items():
         seal = manifest.files.get(path)
         if seal is None:
             yield finding(path, "complete", "an event names it, and it is not there")
         elif seal.sha256 != ref:
             yield finding(path, "agrees", "it is not what the event that names it says")
-    own = {files.EVIDENCE, files.EVENTS, files.CHECKPOINT}
-    for path in sorted(set(manifest.files) - set(named) - own):
-        yield finding(path, "closed", "no event names it")
-    yield from _same(folder, files.EVIDENCE, package)
-    yield from _same(folder, files.CHECKPOINT, files.checkpoint_of(rebuilt, manifest.head))
+
+
+def _derived(
+    folder: Path, manifest: files.Manifest, package: EvidencePackage, named: set[str]
+) -> Iterator[Finding]:
+    """Files that are made of the package, and those that nothing makes or names."""
+    handover = handed_over(folder, package)
+    if isinstance(handover, Finding):
+        yield handover
+        return
+    path = diff_path(package)
+    diff = read(folder, path) if path is not None and path in manifest.files else None
+    made = derived(package, handover, diff)
+    for name, data in made.items():
+        if name in manifest.files:
+            yield from same_bytes(folder, name, data)
+        else:
+            yield finding(name, "complete", "every package has it")
+    for name in sorted(set(manifest.files) - named - set(made) - {*OWN, files.COMMIT_EVENTS}):
+        yield finding(name, "closed", "no event names it")
+
+
+def _unmade(facts: list[Fact]) -> str | None:
+    """Why the trace of a commit attempt is none of a commit that was made."""
+    rebuilt = Rebuilt.of(facts)
+    if rebuilt.attempt is None or rebuilt.attempt.commit is None:
+        return "it is no trace of a commit attempt"
+    return None if rebuilt.task_accepted else "the commit has not been made"
 
 
 def _sizes(manifest: files.Manifest, facts: list[Fact]) -> dict[str, int]:
@@ -121,41 +144,3 @@ def _sizes(manifest: files.Manifest, facts: list[Fact]) -> dict[str, int]:
         for artifact in files.artifacts_of(facts, {})
         if (path := files.artifact_path(artifact)) in manifest.files
     }
-
-
-def _same(folder: Path, path: str, expected: Frozen) -> Iterator[Finding]:
-    """Whether a file holds what the events amount to, and where it does not."""
-    data = read(folder, path)
-    if data == files.json_bytes(expected):
-        return
-    try:
-        found = type(expected).model_validate_json(data)
-    except (ValidationError, RecursionError):
-        problem = f"it is no {type(expected).__name__} of this version"
-        yield finding(path, "readable", problem)
-        return
-    places = list(_differing(found.model_dump(mode="json"), expected.model_dump(mode="json"), ""))
-    for place in places[:SHOWN]:
-        yield finding(path, "agrees", f"{place} is not what the events say")
-    if len(places) > SHOWN:
-        yield finding(path, "agrees", f"{len(places) - SHOWN} more places differ")
-    if not places:
-        yield finding(path, "canonical", "it is not in canonical form, so it was edited")
-
-
-def _differing(found: object, expected: object, place: str) -> Iterator[str]:
-    """Places, as JSON pointers, at which two JSON values differ."""
-    if isinstance(found, dict) and isinstance(expected, dict):
-        one, other = cast(dict[str, object], found), cast(dict[str, object], expected)
-        for key in sorted({*one, *other}):
-            yield from _differing(one.get(key), other.get(key), f"{place}/{key}")
-    elif isinstance(found, list) and isinstance(expected, list):
-        items = zip_longest(cast(list[object], found), cast(list[object], expected))
-        for n, (item, wanted) in enumerate(items):
-            yield from _differing(item, wanted, f"{place}/{n}")
-    elif found != expected:
-        yield place
-
-
-def _at(seq: int, rule: str, problem: str) -> Finding:
-    return finding(f"{files.EVENTS}:{seq}", rule, problem)

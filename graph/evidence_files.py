@@ -26,6 +26,12 @@ MANIFEST = "manifest.json"
 EVIDENCE = "evidence.json"
 EVENTS = "events.jsonl"
 CHECKPOINT = "checkpoint.json"
+COMMIT_EVENTS = "commit/events.jsonl"
+HANDOVER = "handover.json"
+ATTESTATION = "attestation.intoto.json"
+REPORT = "report.html"
+DIFF = "changes.diff"
+"""The name of the artifact that shows what a candidate changed."""
 
 _REF = re.compile(r"(?:artifact:)?(sha256:[0-9a-f]{64})")
 _PENDING = frozenset({EffectStatus.INTENT, EffectStatus.EXECUTING, EffectStatus.UNKNOWN_EFFECT})
@@ -157,7 +163,7 @@ def checkpoint_of(rebuilt: Rebuilt, head: ChainHead) -> Checkpoint:
     return Checkpoint(
         attempt_id=rebuilt.attempt.attempt_id,
         state_version=rebuilt.safe_points,
-        event_offset=head.seq,
+        event_offset=rebuilt.end or head.seq,
         workspace_ref=rebuilt.attempt.workspace_ref.root,
         pending_effect_ids=[i for i, x in rebuilt.effects.items() if x.status in _PENDING],
         context_projection_ref=rebuilt.manifests[turns[-1]] if turns else None,

@@ -1,6 +1,7 @@
 """The evidence package of a trace, a pure function of its facts: computed again, it is the same."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -13,6 +14,7 @@ from checkrein.contracts.evidence import (
     Candidate,
     ChainHead,
     EvidencePackage,
+    FinalCommit,
     Lineage,
 )
 from checkrein.contracts.retrying import RETRY
@@ -20,10 +22,23 @@ from checkrein.contracts.task import Task, TaskContract, TaskStatus
 from checkrein.errors import IntegrityError
 from checkrein.graph.evidence_files import artifacts_of
 from checkrein.graph.facts import Fact
+from checkrein.graph.finishes import finishes_of
 from checkrein.graph.rebuilt import Rebuilt
 
 
-def assembled(facts: Sequence[Fact], head: ChainHead, sizes: Mapping[str, int]) -> EvidencePackage:
+class CommitTrace(NamedTuple):
+    """The facts of the commit attempt that handed a candidate over, and the end of its chain."""
+
+    facts: Sequence[Fact]
+    head: ChainHead
+
+
+def assembled(
+    facts: Sequence[Fact],
+    head: ChainHead,
+    sizes: Mapping[str, int],
+    commit: CommitTrace | None = None,
+) -> EvidencePackage:
     """Make the package of an attempt's facts.
 
     `sizes`: bytes of the artifacts that only a check refers to, by digest.
@@ -35,17 +50,19 @@ def assembled(facts: Sequence[Fact], head: ChainHead, sizes: Mapping[str, int]) 
     started, attempt = rebuilt.started, rebuilt.attempt
     if started is None or attempt is None:
         raise IntegrityError("The trace has no attempt_started.", op="evidence.assembled")
-    task = (rebuilt.task or _task(started)).model_copy(update={"status": _outcome(rebuilt)})
+    status = TaskStatus.COMPLETED if commit is not None else _outcome(rebuilt)
+    task = (rebuilt.task or _task(started)).model_copy(update={"status": status})
     decisions = [d.decision for found in rebuilt.decisions.values() for d in found]
+    inputs = [
+        f"contract:{task.contract_version}",
+        f"workspace:{attempt.workspace_ref.baseline}",
+        *task.input_refs,
+    ]
     return EvidencePackage(
         task=task,
         contract=started.contract,
         attempt=attempt,
-        inputs=[
-            f"contract:{task.contract_version}",
-            f"workspace:{attempt.workspace_ref.baseline}",
-            *task.input_refs,
-        ],
+        inputs=inputs,
         candidate=_candidate(rebuilt),
         actions=_actions(rebuilt),
         effects=list(rebuilt.effects.values()),
@@ -55,8 +72,11 @@ def assembled(facts: Sequence[Fact], head: ChainHead, sizes: Mapping[str, int]) 
             for approval_id, request in rebuilt.approvals.items()
         ],
         verification=rebuilt.verification,
-        artifacts=artifacts_of(facts, sizes),
-        lineage=[_lineage(rebuilt, effect) for effect in rebuilt.effects.values()],
+        artifacts=artifacts_of([*facts, *(commit.facts if commit else ())], sizes),
+        changed=[] if rebuilt.sealed is None else rebuilt.sealed.changed,
+        finishes=finishes_of(rebuilt),
+        final_commit=None if commit is None else final_commit(commit),
+        lineage=[_lineage(rebuilt, effect, inputs) for effect in rebuilt.effects.values()],
         head=head,
         usage=dict(sorted(rebuilt.spent.items())),
         retry_by_machine=RETRY.get(attempt.status),
@@ -83,10 +103,28 @@ def _actions(rebuilt: Rebuilt) -> list[ActionRecord]:
     ]
 
 
-def _lineage(rebuilt: Rebuilt, effect: Effect) -> Lineage:
+def final_commit(commit: CommitTrace) -> FinalCommit:
+    """What the commit attempt's own facts say of it."""
+    told = assembled(commit.facts, commit.head, {})
+    if told.attempt.commit is None or told.finishes.task_accepted is None:
+        raise IntegrityError("The final commit was not made.", op="evidence.assembled")
+    return FinalCommit(
+        attempt=told.attempt,
+        committed_at=told.finishes.task_accepted,
+        actions=told.actions,
+        effects=told.effects,
+        policies=told.policies,
+        approvals=told.approvals,
+        verification=told.verification,
+        lineage=told.lineage,
+        head=commit.head,
+    )
+
+
+def _lineage(rebuilt: Rebuilt, effect: Effect, inputs: list[str]) -> Lineage:
     action = rebuilt.actions.get(effect.action_id)
     allowed = [
-        decided.decision.policy_version
+        decided.decision
         for decided in rebuilt.decisions.get(effect.action_id, [])
         if decided.operation_hash == effect.operation_hash and not decided.decision.denies
     ]
@@ -96,8 +134,10 @@ def _lineage(rebuilt: Rebuilt, effect: Effect) -> Lineage:
         action_id=effect.action_id,
         turn=turn,
         context=rebuilt.manifests.get(turn, ""),
-        policy_version=allowed[-1] if allowed else "",
+        policy_version=allowed[-1].policy_version if allowed else "",
+        decision_input=allowed[-1].input_ref if allowed else "",
         approval_ids=rebuilt.granted.get(effect.action_id, []),
+        inputs=inputs,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from checkrein.contracts import ids
+from checkrein.contracts.approval import Approver
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.event import (
     CancelRequested,
@@ -17,6 +18,7 @@ from checkrein.contracts.event import (
 )
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import BusyError, CheckreinError, ConflictError
+from checkrein.graph.commit import begun, planned
 from checkrein.graph.opening import Opener, created, reopened
 from checkrein.graph.overdue import pass_on
 from checkrein.graph.publication import publish
@@ -111,6 +113,22 @@ class FrontDoor:
             )
         contract = await self.events.contract(last.attempt_id)
         return await self._started(contract, task_id, last.number + 1, task.parent)
+
+    async def commit(self, task_id: str, who: Approver) -> Report:
+        """Hand over what was verified, for the task's commit authority; doing it again is safe.
+
+        One that was begun before goes on; one that was made already is only reported.
+
+        Raises:
+            As graph.commit.planned and graph.commit.begun do.
+            BusyError: another process is making it.
+        """
+        plan = await planned(self.events, self.records, self.opener, task_id, who)
+        if plan.existing is not None:
+            return await self.resume(plan.existing)
+        attempt_id = ids.new_attempt_id()
+        async with begun(self.events, self.opener, plan, attempt_id) as ports:
+            return await self._driven(ports, plan.verified.contract, attempt_id, None)
 
     async def resume(self, attempt_id: str) -> Report:
         """Go on with an attempt where it can; where it still waits, only say for what.

@@ -5,13 +5,14 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
 from checkrein.contracts import ids
-from checkrein.contracts.attempt import Attempt, WorkspaceRef
+from checkrein.contracts.attempt import Attempt, CommitOf, WorkspaceRef
 from checkrein.contracts.event import AttemptStarted, Payload, TaskCreated
 from checkrein.contracts.task import Task, TaskContract
 from checkrein.errors import ConflictError
 from checkrein.ports.bundle import Ports
 from checkrein.ports.event_store import EventStore
 from checkrein.ports.records import Records
+from checkrein.ports.workspace import Workspace
 from checkrein.version import VERSION
 
 
@@ -33,12 +34,18 @@ class Opener(Protocol):
         workspace: WorkspaceRef,
         *,
         only_to_end: bool = False,
+        commit: CommitOf | None = None,
     ) -> AbstractAsyncContextManager[Ports]:
         """Open policy, model and capabilities; raises InputError for what cannot be opened.
 
         `only_to_end`: the attempt is being cancelled and does no new work, so that a model or a
-        policy that is gone meanwhile must not keep it from its end.
+        policy that is gone meanwhile must not keep it from its end. `commit`: what a commit attempt
+        hands over; it has that one capability, and no model.
         """
+        ...
+
+    def workspace(self, attempt: Attempt) -> Workspace:
+        """The folder that an attempt works in, to look at; nothing is read yet."""
         ...
 
 
@@ -101,6 +108,7 @@ async def reopened(
         attempt_id,
         position.attempt.workspace_ref,
         only_to_end=position.cancel_reason is not None,
+        commit=position.attempt.commit,
     ) as ports:
         yield contract, ports
 

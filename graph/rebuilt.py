@@ -13,6 +13,7 @@ from checkrein.contracts.action import ActionStatus
 from checkrein.contracts.approval import Answer, ApprovalGrant, ApprovalRequest, ApprovalStatus
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.effect import Effect, EffectStatus, OutcomeSource
+from checkrein.contracts.evidence import Acceptance
 from checkrein.contracts.judgement import Judgement
 from checkrein.contracts.observation import ObservationStatus
 from checkrein.graph.facts import Fact
@@ -110,9 +111,12 @@ class Rebuilt(Standing):
         elif isinstance(p, _Between):
             self._note(p)
         elif isinstance(p, _GateStep):
-            self._judge(p)
+            self._judge(fact, p)
         elif isinstance(p, _Judged):
             self._hear(p)
+        elif isinstance(p, e.UserAccepted):
+            said = p.model_dump(exclude={"v", "type"})
+            self.accepted.append(Acceptance.model_validate({**said, "at": fact.at}))
         elif isinstance(p, _AttemptStep):
             self._move(p)
         elif isinstance(p, e.PlanAccepted | e.ResultAccepted):
@@ -260,18 +264,19 @@ class Rebuilt(Standing):
             return
         self.effects[p.effect_id] = effect.model_copy(update={"verified": p.holds})
 
-    def _judge(self, p: _GateStep) -> None:
+    def _judge(self, fact: Fact, p: _GateStep) -> None:
         if isinstance(p, e.CandidateSealed):
             self._step_attempt("sealed")
             self.sealed, self.verification = p, None
+            self.protocol_final = fact.at
         elif isinstance(p, e.VerificationFinished):
             self.verification = p.result
             if p.repair:
                 self._step_attempt("repair")
-                self.sealed = None
+                self.sealed = self.protocol_final = None
                 self.safe_points += 1
         else:
-            self._end(p)
+            self._end(fact, p)
 
     def _hear(self, p: _Judged) -> None:
         place = (p.state_digest, p.check)
@@ -286,10 +291,12 @@ class Rebuilt(Standing):
         else:
             self.judgements[place] = asked.model_copy(update=said)
 
-    def _end(self, p: e.AttemptEnded) -> None:
-        self.ended = p
+    def _end(self, fact: Fact, p: e.AttemptEnded) -> None:
+        self.ended, self.end = p, fact.seq
         self.spent.update(self.held)  # what nobody settled was perhaps used
         self.held.clear()
+        if p.status is AttemptStatus.CANDIDATE_VERIFIED:
+            self.task_accepted = fact.at
         self._step_attempt(_ENDED.get(p.status, f"ended:{p.status}"))
         for action in list(self.actions.values()):
             if action.status in _OPEN_ACTION:

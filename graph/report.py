@@ -10,8 +10,11 @@ from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.budget import Budget, BudgetLine
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.effect import FINAL
+from checkrein.contracts.evidence import Acceptance, Finishes
 from checkrein.contracts.judgement import Judgement
+from checkrein.contracts.task import TaskStatus
 from checkrein.contracts.verification import VerificationResult
+from checkrein.graph.finishes import finishes_told
 from checkrein.nodes.waiting import waiting_for
 from checkrein.ports.records import Records
 
@@ -25,6 +28,9 @@ class Report(Frozen):
         judgements: what people are asked about the sealed candidate.
         effects: how many effects there are, by status.
         unsettled: ids of the effects whose fate is not known.
+        task_status: where its task stands.
+        purpose: `work`, or `commit` for the final commit of what was verified.
+        finishes: the model stopped, the verifier accepted, a person signed; None where not.
         evidence: digest of the event chain's head, once the attempt has ended.
         workspace: the folder that the attempt works in.
         unfinished: what was undone when a budget ran out.
@@ -34,6 +40,9 @@ class Report(Frozen):
     task_id: str
     attempt_id: str
     status: AttemptStatus
+    task_status: TaskStatus | None = None
+    purpose: str = "work"
+    finishes: Finishes = Finishes()
     detail: str = ""
     waiting_for: str | None = None
     approvals: list[ApprovalRequest] = Field(default_factory=list[ApprovalRequest])
@@ -48,6 +57,11 @@ class Report(Frozen):
     unfinished: list[str] = Field(default_factory=list[str])
     lease_alive: bool = False
     warnings: list[str] = Field(default_factory=list[str])
+
+    @property
+    def signatures(self) -> list[Acceptance]:
+        """Who signed what was verified."""
+        return self.finishes.user_accepted
 
     @property
     def verified(self) -> bool:
@@ -70,6 +84,9 @@ async def report(records: Records, attempt_id: str, **more: Any) -> Report:
         task_id=attempt.task_id,
         attempt_id=attempt_id,
         status=attempt.status,
+        task_status=(await records.task(attempt.task_id)).status,
+        purpose=attempt.purpose,
+        finishes=finishes_told(await records.milestones(attempt_id)),
         detail=position.detail,
         waiting_for=waiting.reason if waiting and attempt.status.is_suspended else None,
         approvals=[] if ended else await records.approvals(attempt_id),

@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from checkrein.contracts import event as e
 from checkrein.contracts.action import Action, ActionStatus
 from checkrein.contracts.approval import ApprovalGrant, ApprovalRequest, ApprovalStatus
 from checkrein.contracts.attempt import Attempt, AttemptStatus
 from checkrein.contracts.effect import Effect, EffectStatus
+from checkrein.contracts.evidence import Acceptance
 from checkrein.contracts.judgement import Judgement
 from checkrein.contracts.task import Task
 from checkrein.contracts.transitions import Machine, apply
@@ -29,6 +31,10 @@ class Standing:
         noticed: the notices that the run goes in circles, oldest first.
         spent, held: what was booked, and what is reserved, by budget; wall time is metered by the
             lease, and not here.
+        accepted: who signed what was verified.
+        protocol_final, task_accepted: when the candidate that still counts was sealed, and when it
+            was accepted by the verifier.
+        end: seq of the event that ended the attempt; people may sign after it.
         safe_points: how often a safe point was saved.
         faults: changes that no table allows, and names of what there is not.
     """
@@ -50,6 +56,10 @@ class Standing:
         default_factory=dict[tuple[str, str], Judgement]
     )
     ended: e.AttemptEnded | None = None
+    accepted: list[Acceptance] = field(default_factory=list[Acceptance])
+    protocol_final: datetime | None = None
+    task_accepted: datetime | None = None
+    end: int = 0
     manifests: dict[int, str] = field(default_factory=dict[int, str])
     spent: Counter[str] = field(default_factory=Counter[str])
     noticed: list[e.NoProgressNoticed] = field(default_factory=list[e.NoProgressNoticed])

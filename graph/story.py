@@ -66,7 +66,9 @@ def _told(fact: Fact, previous: Fact | None) -> Iterator[Told]:
 
 
 def _started(p: e.AttemptStarted) -> Told:
-    contract = p.contract
+    contract, commit = p.contract, p.attempt.commit
+    if commit is not None:
+        return plain(commit.by, 40), "wants the verified result handed over: the final commit"
     return plain(contract.get("requested_by"), 40), f"asks: {plain(contract.get('goal'))}"
 
 
@@ -211,9 +213,19 @@ def _noticed(p: e.NoProgressNoticed) -> Told:
 
 
 def _judged(p: e.JudgementGiven) -> Told:
-    proof = "signed in" if p.authenticated else "name asserted, not authenticated"
     why = f": {plain(p.note)}" if p.note else ""
-    return plain(p.by, 40), f"judges the result: {p.verdict} ({proof}){why}"
+    return plain(p.by, 40), f"judges the result: {p.verdict} ({_proof(p.authenticated)}){why}"
+
+
+def _accepted(p: e.UserAccepted) -> Told:
+    note = f": {plain(p.note)}" if p.note else ""
+    role = plain(p.authority, 40)
+    text = f"accepts the verified state as {role} ({_proof(p.authenticated)}){note}"
+    return plain(p.by, 40), text
+
+
+def _proof(authenticated: bool) -> str:
+    return "signed in" if authenticated else "name asserted, not authenticated"
 
 
 def _ended(p: e.AttemptEnded) -> Told:
@@ -292,4 +304,5 @@ _TELLERS: dict[type[Any], Callable[[Any], Told]] = {
     e.PauseRequested: lambda p: (plain(p.by, 40), "asks for a pause"),
     e.Cancelled: lambda p: ("harness", "everything is quiet"),
     e.AttemptEnded: _ended,
+    e.UserAccepted: _accepted,
 }

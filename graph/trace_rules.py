@@ -14,7 +14,15 @@ from checkrein.contracts.decision import Verdict
 from checkrein.contracts.event import Event
 from checkrein.contracts.observation import ObservationStatus
 from checkrein.errors import InputError
-from checkrein.graph.ending_rules import Facts, Problem, contract_of, ending, verified
+from checkrein.graph.ending_rules import (
+    Facts,
+    Problem,
+    accepted,
+    commits,
+    contract_of,
+    ending,
+    verified,
+)
 from checkrein.graph.facts import Fault, read_facts
 from checkrein.graph.judgement_rules import judged_by_role
 from checkrein.graph.progress_rules import failures, notices
@@ -244,5 +252,7 @@ RULES: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "ending_agrees": ending,
     "notice_has_evidence": notices,
     "failed_by_an_error": failures,
+    "accepted_after_verified": accepted,
+    "commit_by_authority": commits,
 }
 """Every rule by its name, besides `readable`, `named_cause` and `legal_change`."""

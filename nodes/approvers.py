@@ -53,3 +53,14 @@ def asserted_is_enough(contract: TaskContract) -> bool:
     """Whether a name that nobody proved is good for the risk of this task."""
     limit = contract.approvals.asserted_up_to
     return RISK_ORDER.index(contract.risk) <= RISK_ORDER.index(limit)
+
+
+ACCEPTER = "accepter"
+"""The role whose people may sign what was verified, beside the requester."""
+
+
+def accepts_as(contract: TaskContract, name: str) -> str | None:
+    """As what a person may sign what was verified; None where they may not."""
+    if name in contract.approvals.roles.get(ACCEPTER, []):
+        return ACCEPTER
+    return "requester" if name == contract.requested_by else None

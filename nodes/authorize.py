@@ -5,6 +5,7 @@ from typing import Literal
 
 from checkrein.contracts.action import Action, SideEffect, operation_hash
 from checkrein.contracts.approval import Answer, ApprovalStatus, Level
+from checkrein.contracts.attempt import Attempt
 from checkrein.contracts.context import TRUST_ORDER, Trust
 from checkrein.contracts.decision import (
     ActionFacts,
@@ -105,18 +106,23 @@ def _document(
             task_id=attempt.task_id,
             risk=contract.risk,
             contract_version=run.contract_version,
-            capabilities=contract.capabilities,
+            # A commit is granted its one act, and a model's work never is.
+            capabilities=contract.capabilities
+            if attempt.commit is None
+            else [contract.commit_act.capability],
             requested_by=contract.requested_by,
             stage=contract.stage,
             plan_mode=position.planning(contract),
+            commit_authority=contract.commit_authority,
         ),
         attempt=AttemptFacts(
             attempt_id=attempt.attempt_id,
             number=attempt.number,
             turn=action.turn,
             prior_denials=position.denials,
+            purpose=attempt.purpose,
         ),
-        actor=_actor(contract, attempt.model),
+        actor=_actor(contract, attempt),
         action=_action(run, action, description, repeats),
         provenance=ProvenanceFacts(
             lowest_trust=lowest,
@@ -137,13 +143,13 @@ def _document(
     )
 
 
-def _actor(contract: TaskContract, model: str) -> ActorFacts:
+def _actor(contract: TaskContract, attempt: Attempt) -> ActorFacts:
     """Who acts, with the roles that the contract gives to the person behind it."""
     roles = contract.approvals.roles
-    person = contract.requested_by
+    person = contract.requested_by if attempt.commit is None else attempt.commit.by
     return ActorFacts(
         user=person,
-        agent=model,
+        agent=attempt.model,
         runtime=f"checkrein/{VERSION}",
         roles=sorted(role for role, people in roles.items() if person in people),
     )
@@ -254,6 +260,7 @@ def _revoked(run: Run, position: Position, action: Action, secrets: list[str]) -
     mine = next((s for s in position.actions if s.action.action_id == action.action_id), None)
     subjects = [
         f"user:{run.contract.requested_by}",
+        *([f"user:{position.attempt.commit.by}"] if position.attempt.commit else []),
         f"agent:{position.attempt.model}",
         f"capability:{action.capability}",
         f"resource:{action.resource}",

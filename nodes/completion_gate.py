@@ -44,6 +44,7 @@ async def completion_gate(run: Run) -> Step:
                 state_digest=sealed,
                 candidate_hash=digest_of([summary, sealed, [a.hash for a in artifacts]]),
                 artifacts=artifacts,
+                changed=await run.ports.workspace.changed_files() or [],
             ),
             VerificationStarted(turn=turn.turn, state_digest=sealed),
         )

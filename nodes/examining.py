@@ -32,6 +32,7 @@ from checkrein.contracts.verification import (
 from checkrein.errors import EnvironmentFault
 from checkrein.nodes.compensation import not_shown
 from checkrein.nodes.lending import judged_with_secrets
+from checkrein.nodes.published import published
 from checkrein.nodes.run import Run
 from checkrein.nodes.standing_checks import (
     acceptance,
@@ -75,6 +76,10 @@ async def examined(
         WorkStopped: the run is to stop.
     """
     obeyed = await policy_obeyed(run)
+    if position.attempt.commit is not None:
+        # A commit is judged by what stands at its target, alone.
+        target = await published(run, position.attempt.commit, sealed)
+        return Examined([obeyed, *target, *await not_shown(run)], {VERSION})
     found = Examined(
         [
             obeyed,

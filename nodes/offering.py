@@ -13,7 +13,10 @@ def offered(run: Run, position: Position) -> list[CapabilitySpec]:
     That spares it denials, and protects nothing: the gate judges whatever is called.
     """
     planning = position.planning(run.contract)
-    named = (run.ports.capabilities.get(name) for name in run.contract.capabilities)
+    granted = run.contract.capabilities
+    if position.attempt.commit is not None:
+        granted = [run.contract.commit_act.capability]
+    named = (run.ports.capabilities.get(name) for name in granted)
     specs = [capability.spec for capability in named if capability is not None]
     if planning:
         return [spec for spec in specs if spec.side_effect is SideEffect.READ]

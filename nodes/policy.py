@@ -48,11 +48,15 @@ async def _routed(run: Run, turn: TurnState) -> Step:
         return Step("ask", turn.turn)
     if any(not state.observed for state in position.actions):
         return Step("run", turn.turn)
-    if position.denied_turns >= DENIED_TURNS:
+    # A commit has one thing to do; without it there is nothing else to try.
+    most = DENIED_TURNS if position.attempt.commit is None else 1
+    if position.denied_turns >= most:
         await run.record(
             AttemptEnded(
                 status=AttemptStatus.POLICY_BLOCKED,
-                detail=f"every action of the last {position.denied_turns} turns was refused",
+                detail=f"every action of the last {position.denied_turns} turns was refused"
+                if most > 1
+                else "the final commit was refused",
                 error_type=_why(position),
             )
         )

@@ -55,6 +55,15 @@ CREATE TABLE attempts (
     UNIQUE (task_id, number)
 );
 
+-- Who signed what was verified; one signature a person.
+CREATE TABLE acceptances (
+    tenant text NOT NULL,
+    attempt_id text NOT NULL REFERENCES attempts,
+    accepted_by text NOT NULL,
+    body json NOT NULL,
+    PRIMARY KEY (attempt_id, accepted_by)
+);
+
 -- prev_hash and hash are raw SHA-256; cause_seq names an event of the same attempt.
 CREATE TABLE events (
     tenant text NOT NULL,

@@ -9,6 +9,8 @@ INSERT INTO transitions (machine, current, event, next) VALUES
     ('task', 'RUNNING', 'escalated', 'ESCALATED'),
     ('task', 'RUNNING', 'failed', 'FAILED'),
     ('task', 'RUNNING', 'verified', 'VERIFIED'),
+    ('task', 'VERIFIED', 'commit_failed', 'VERIFIED'),
+    ('task', 'VERIFIED', 'commit_started', 'VERIFIED'),
     ('task', 'VERIFIED', 'completed', 'COMPLETED'),
     ('attempt', 'APPROVAL_STALE', 'cancel_requested', 'CANCELLING'),
     ('attempt', 'APPROVAL_STALE', 'resumed', 'RUNNING'),

@@ -404,7 +404,10 @@ BEGIN
     PERFORM checkrein.step_attempt(a.attempt_id, CASE ending
         WHEN 'CANDIDATE_VERIFIED' THEN 'verified' WHEN 'FAILED_VERIFICATION' THEN 'not_verified'
         WHEN 'CANCELLED' THEN 'cancelled' ELSE 'ended:' || ending END);
+    -- A commit that fails takes nothing from what was verified.
     PERFORM checkrein.step_task(a.task_id, CASE
+        WHEN a.body ->> 'purpose' = 'commit' THEN
+            CASE ending WHEN 'CANDIDATE_VERIFIED' THEN 'completed' ELSE 'commit_failed' END
         WHEN ending = 'CANDIDATE_VERIFIED' THEN 'verified'
         WHEN ending = 'CANCELLED' THEN 'cancelled'
         WHEN (p ->> 'needs_escalation')::boolean THEN 'escalated' ELSE 'failed' END);
@@ -416,6 +419,23 @@ BEGIN
     UPDATE checkrein.attempts SET detail = p ->> 'detail' WHERE attempt_id = a.attempt_id;
     PERFORM checkrein.settle_rest(a);
     PERFORM checkrein.save_checkpoint(a, at_seq);
+END $$;
+
+-- A person signs what was verified: after the end, that very state, and once.
+CREATE FUNCTION accept_state(a attempts, p json) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF a.status <> 'CANDIDATE_VERIFIED' OR a.body ->> 'purpose' = 'commit' THEN
+        PERFORM checkrein.refuse('CR002', 'only what was verified can be accepted', a.status);
+    ELSIF p ->> 'state_digest' IS DISTINCT FROM a.verification ->> 'state_digest'
+       OR p ->> 'candidate_hash' IS DISTINCT FROM a.candidate ->> 'candidate_hash' THEN
+        PERFORM checkrein.refuse('CR002', 'another state was verified than is accepted');
+    END IF;
+    INSERT INTO checkrein.acceptances
+    VALUES (a.tenant, a.attempt_id, p ->> 'by', p::jsonb - 'v' - 'type') ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR002', format('%s has accepted it already', p ->> 'by'));
+    END IF;
 END $$;
 
 CREATE FUNCTION on_attempt(a attempts, kind text, p json, at_seq bigint) RETURNS void
@@ -498,6 +518,9 @@ BEGIN
         RETURN checkrein.on_gate(a, kind, p, at_seq);
     WHEN 'judgement_asked', 'judgement_given' THEN
         RETURN checkrein.on_judgement(a, kind, p, at_seq);
+    WHEN 'user_accepted' THEN
+        PERFORM checkrein.accept_state(a, p);
+        RETURN a.head_seq;
     WHEN 'checkpoint_saved', 'suspended', 'run_resumed', 'cancel_requested', 'pause_requested',
          'cancelled', 'attempt_ended', 'budget_exhausted', 'retry_scheduled', 'policy_reloaded',
          'policy_refused', 'no_progress_noticed', 'environment_chosen' THEN
@@ -540,10 +563,10 @@ BEGIN
         PERFORM refuse('CR001', format('fence %s no longer owns the attempt', under_fence));
     ELSIF under_fence IS NULL AND NOT kinds <@ ARRAY['approval_decided', 'approval_escalated',
             'approval_expired', 'budget_raised', 'cancel_requested', 'judgement_given',
-            'pause_requested',
-            'user_answered'] THEN
+            'pause_requested', 'user_accepted', 'user_answered'] THEN
         PERFORM refuse('CR009', 'only requests may be recorded without the lease');
-    ELSIF has_ended(a.status) THEN
+    ELSIF has_ended(a.status)
+          AND NOT (under_fence IS NULL AND kinds = ARRAY['user_accepted']) THEN
         PERFORM refuse('CR008', format('the attempt has ended: %s', a.status), a.status);
     END IF;
     INSERT INTO blobs SELECT a.tenant, 'sha256:' || encode(sha256(d), 'hex'), d
@@ -570,6 +593,37 @@ LANGUAGE sql SECURITY DEFINER SET search_path = checkrein, pg_catalog, pg_temp A
     VALUES (of_tenant, of_kind, of_value, is_granted, who, why, checkrein.now())
 $$;
 
+-- The final commit may only be of what stands verified, by the commit authority, one at a time.
+-- The task's row is locked, so that of two only one finds the other not there.
+CREATE FUNCTION check_commit(x json, of_contract json) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    c json := x -> 'commit';
+    other text;
+    w checkrein.attempts;
+BEGIN
+    SELECT attempt_id INTO other FROM checkrein.attempts
+    WHERE task_id = x ->> 'task_id' AND body ->> 'purpose' = 'commit' AND status NOT IN (
+        'CANDIDATE_VERIFIED', 'FAILED_VERIFICATION', 'POLICY_BLOCKED', 'ENVIRONMENT_ERROR',
+        'MODEL_ERROR', 'FAILED', 'CANCELLED');
+    IF FOUND THEN
+        PERFORM checkrein.refuse('CR002', format('a commit of the task is under way: %s', other),
+            other);
+    END IF;
+    SELECT a.* INTO w FROM checkrein.attempts a JOIN checkrein.tasks t USING (task_id)
+    WHERE a.attempt_id = c ->> 'attempt_id' AND a.task_id = x ->> 'task_id'
+      AND a.status = 'CANDIDATE_VERIFIED' AND t.commit_authority = c ->> 'by'
+      AND coalesce(a.body ->> 'purpose', 'work') = 'work';
+    IF NOT FOUND THEN
+        PERFORM checkrein.refuse('CR002',
+            'only the commit authority can commit, and only what was verified');
+    ELSIF w.verification ->> 'state_digest' IS DISTINCT FROM c ->> 'state_digest'
+       OR w.candidate ->> 'candidate_hash' IS DISTINCT FROM c ->> 'candidate_hash'
+       OR w.contract::jsonb <> of_contract::jsonb THEN
+        PERFORM checkrein.refuse('CR002', 'another state was verified than is to be committed');
+    END IF;
+END $$;
+
 -- Create a task (with task_created) and one attempt of it, which nobody owns yet.
 CREATE FUNCTION start(kinds text[], payloads text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = checkrein, pg_catalog, pg_temp AS $$
@@ -594,7 +648,12 @@ BEGIN
             END IF;
         ELSIF kinds[i] = 'attempt_started' THEN
             x := p -> 'attempt';
-            PERFORM step_task(x ->> 'task_id', 'attempt_started');
+            IF x ->> 'purpose' = 'commit' THEN
+                PERFORM step_task(x ->> 'task_id', 'commit_started');
+                PERFORM check_commit(x, p -> 'contract');
+            ELSE
+                PERFORM step_task(x ->> 'task_id', 'attempt_started');
+            END IF;
             INSERT INTO attempts (tenant, attempt_id, task_id, number, body, contract, status,
                 started_at)
             SELECT tenant, x ->> 'attempt_id', task_id, (x ->> 'number')::integer, x,

@@ -74,6 +74,7 @@ BEGIN
     SELECT s.kind || ':' || s.value INTO found
     FROM checkrein.actions x
     CROSS JOIN LATERAL (VALUES ('user', a.contract ->> 'requested_by'),
+        ('user', a.body #>> '{commit,by}'),
         ('agent', a.body ->> 'model'), ('capability', regexp_replace(x.type, '@[^@]*$', '')),
         ('resource', x.resource)) AS s(kind, value)
     JOIN LATERAL (SELECT granted FROM checkrein.authority w WHERE w.tenant = a.tenant

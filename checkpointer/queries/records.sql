@@ -18,6 +18,7 @@ FROM checkrein.tasks WHERE task_id = %(task)s
 
 -- name: attempts
 SELECT a.attempt_id, a.task_id, a.number, a.status, a.contract ->> 'goal' AS goal,
+    coalesce(a.body ->> 'purpose', 'work') AS purpose,
     to_char(a.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS started_at,
     a.lease_owner IS NOT NULL AND a.lease_until > checkrein.now() AS lease_alive
 FROM checkrein.attempts a
@@ -26,6 +27,7 @@ ORDER BY a.started_at DESC, a.number DESC LIMIT %(limit)s
 
 -- name: unfinished
 SELECT a.attempt_id, a.task_id, a.number, a.status, a.contract ->> 'goal' AS goal,
+    coalesce(a.body ->> 'purpose', 'work') AS purpose,
     to_char(a.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS started_at,
     a.lease_owner IS NOT NULL AND a.lease_until > checkrein.now() AS lease_alive
 FROM checkrein.attempts a
@@ -138,6 +140,8 @@ SELECT json_build_object(
         FROM checkrein.approvals p WHERE p.attempt_id = a.attempt_id), '[]'),
     'effects', coalesce((SELECT json_agg(checkrein.effect_json(e) ORDER BY e.bound_seq)
         FROM checkrein.effects e WHERE e.attempt_id = a.attempt_id), '[]'),
+    'acceptances', coalesce((SELECT json_agg(s.body ORDER BY s.accepted_by)
+        FROM checkrein.acceptances s WHERE s.attempt_id = a.attempt_id), '[]'),
     'usage', coalesce((SELECT json_object_agg(u.budget, json_build_object('spent', u.spent,
         'reserved', u.reserved)) FROM checkrein.usage u
         WHERE u.attempt_id = a.attempt_id), '{}')) AS dossier
@@ -146,3 +150,9 @@ FROM checkrein.attempts a WHERE a.attempt_id = %(attempt)s
 -- name: books
 SELECT pool, kind, budget, lim AS limit, spent, reserved, warned, drawn, held
 FROM checkrein.books_of(%(attempt)s)
+
+-- name: milestones
+SELECT type, at, payload FROM checkrein.events
+WHERE attempt_id = %(attempt)s
+  AND type IN ('candidate_sealed', 'verification_finished', 'attempt_ended', 'user_accepted')
+ORDER BY seq

@@ -36,3 +36,11 @@ class Artifact(Frozen):
     created_at: datetime | None = None
     retention_policy: Literal["attempt"] = "attempt"
     state: ArtifactState = ArtifactState.READY
+
+
+class ChangedFile(Frozen):
+    """One file that a candidate changed. A digest of a file, or None where it is not there."""
+
+    path: str
+    before: str | None = None
+    after: str | None = None

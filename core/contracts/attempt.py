@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from checkrein.contracts.codec import Frozen
 
@@ -79,10 +79,29 @@ class WorkspaceRef(Frozen):
     baseline: str
 
 
+class CommitOf(Frozen):
+    """What a commit attempt hands over, and who wants it: the task's commit authority.
+
+    Attributes:
+        attempt_id: the attempt whose candidate was verified.
+        state_digest, candidate_hash: what was verified, and nothing else is handed over.
+        authenticated: whether a token or a session proved the name.
+    """
+
+    attempt_id: str
+    state_digest: str
+    candidate_hash: str
+    by: str
+    authenticated: bool
+
+
 class Attempt(Frozen):
     """One execution of a task; not a tool's network retry.
 
-    `parent` is the attempt on whose budgets it draws besides its own.
+    Attributes:
+        parent: the attempt on whose budgets it draws besides its own.
+        purpose: `work` is a model's; `commit` is the final commit, which no model decides.
+        commit: with the purpose `commit`, what is handed over.
     """
 
     schema_version: Literal[1] = 1
@@ -99,6 +118,14 @@ class Attempt(Frozen):
     parent: str | None = None
     started_at: datetime | None = None
     status: AttemptStatus = AttemptStatus.RUNNING
+    purpose: Literal["work", "commit"] = "work"
+    commit: CommitOf | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Attempt":
+        if (self.purpose == "commit") != (self.commit is not None):
+            raise ValueError("a commit attempt, and no other, says what it hands over")
+        return self
 
 
 class Checkpoint(Frozen):

@@ -45,6 +45,7 @@ class TaskFacts(Frozen):
     Attributes:
         stage: the stage that the contract is in, for stage gates.
         plan_mode: only looking and planning is wanted; nothing may change.
+        commit_authority: who may hand the verified result over; None where nobody may.
     """
 
     task_id: str
@@ -54,6 +55,7 @@ class TaskFacts(Frozen):
     requested_by: str
     stage: str = "execute"
     plan_mode: bool = False
+    commit_authority: str | None = None
 
 
 class AttemptFacts(Frozen):
@@ -61,12 +63,14 @@ class AttemptFacts(Frozen):
 
     Attributes:
         prior_denials: calls of this attempt that were denied or rejected so far.
+        purpose: `commit` where a person, and no model, hands over what was verified.
     """
 
     attempt_id: str
     number: int
     turn: int
     prior_denials: int = Field(default=0, ge=0)
+    purpose: Literal["work", "commit"] = "work"
 
 
 class ActorFacts(Frozen):

@@ -53,6 +53,7 @@ from checkrein.contracts.event_attempt import (
     RunResumed,
     Suspended,
     TaskCreated,
+    UserAccepted,
 )
 from checkrein.contracts.event_turn import (
     BudgetExhausted,
@@ -135,6 +136,7 @@ __all__ = [
     "Suspended",
     "TaskCreated",
     "TurnStopped",
+    "UserAccepted",
     "UserAnswered",
     "VerificationFinished",
     "VerificationStarted",
@@ -201,7 +203,8 @@ Payload = Annotated[
     | CancelRequested
     | PauseRequested
     | Cancelled
-    | AttemptEnded,
+    | AttemptEnded
+    | UserAccepted,
     Field(discriminator="type"),
 ]
 

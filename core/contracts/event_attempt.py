@@ -2,6 +2,8 @@
 
 from typing import Any, Literal
 
+from pydantic import Field
+
 from checkrein.contracts.attempt import Attempt, AttemptStatus
 from checkrein.contracts.budget import BudgetLimits
 from checkrein.contracts.environment import ChosenEnvironment
@@ -83,8 +85,29 @@ class Cancelled(PayloadBase):
     reason: str
 
 
+class UserAccepted(PayloadBase):
+    """A person signs what was verified. The one event that may follow the end of an attempt.
+
+    Attributes:
+        state_digest, candidate_hash: the verified state and candidate that the signature is for.
+        authority: the role by which the person may, or `requester`.
+        authenticated: whether a token or a session proved the name.
+    """
+
+    type: Literal["user_accepted"] = "user_accepted"
+    state_digest: str
+    candidate_hash: str
+    by: str
+    authority: str
+    authenticated: bool
+    note: str = Field(default="", max_length=4000)
+
+
 class AttemptEnded(PayloadBase):
-    """Nothing follows. `detail` says why, for people; `error_type` says it for programs."""
+    """Nothing follows but what people sign.
+
+    `detail` says why, for people; `error_type` says it for programs.
+    """
 
     type: Literal["attempt_ended"] = "attempt_ended"
     status: AttemptStatus

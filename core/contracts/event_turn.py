@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from checkrein.contracts.artifact import Artifact
+from checkrein.contracts.artifact import Artifact, ChangedFile
 from checkrein.contracts.budget import MOST, Budget
 from checkrein.contracts.context import Trust
 from checkrein.contracts.event_base import PayloadBase
@@ -153,7 +153,11 @@ class NoProgressNoticed(PayloadBase, Notice):
 
 
 class CandidateSealed(PayloadBase):
-    """The claim to be done, with the digest of the world that it claims it of."""
+    """The claim to be done, with the digest of the world that it claims it of.
+
+    Attributes:
+        changed: files that differ from the attempt's beginning; none where there are too many.
+    """
 
     type: Literal["candidate_sealed"] = "candidate_sealed"
     turn: int
@@ -161,6 +165,7 @@ class CandidateSealed(PayloadBase):
     state_digest: str
     candidate_hash: str
     artifacts: list[Artifact] = Field(default_factory=list[Artifact])
+    changed: list[ChangedFile] = Field(default_factory=list[ChangedFile])
 
 
 class VerificationStarted(PayloadBase):

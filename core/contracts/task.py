@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -33,6 +33,9 @@ CapabilityName = Annotated[
 ]
 """A capability, for example workspace.read."""
 
+
+PUBLISH = "workspace.publish"
+"""The capability that applies the verified changes to the folder that the person named."""
 
 Product = Literal["diff", "test_report"]
 """What the harness itself makes of an attempt, besides its effects."""
@@ -156,6 +159,18 @@ class ApprovalRules(Frozen):
         return self
 
 
+class CommitAct(Frozen):
+    """The act by which the commit authority hands the verified result over.
+
+    Attributes:
+        capability: a capability that no model of the task may use.
+        args: its arguments. Workspace.publish is given the two digests by the harness.
+    """
+
+    capability: CapabilityName = PUBLISH
+    args: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
 class TaskContract(Frozen):
     """What is asked, what may be used, what must hold, and what proves it.
 
@@ -198,6 +213,7 @@ class TaskContract(Frozen):
     success: list[Check] = Field(min_length=1, max_length=64)
     artifacts: list[Product] = Field(default_factory=list[Product])
     commit_authority: Name | None = None
+    commit: CommitAct | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> "TaskContract":
@@ -226,6 +242,18 @@ class TaskContract(Frozen):
         return self
 
     @model_validator(mode="after")
+    def _committed_by_authority(self) -> "TaskContract":
+        final = {PUBLISH, self.commit_act.capability} & set(self.capabilities)
+        if final:
+            raise ValueError(
+                f"capabilities grants {min(final)}, which is the final commit: only the commit "
+                "authority does that, and never a model"
+            )
+        if self.commit is not None and self.commit_authority is None:
+            raise ValueError("commit says how, and commit_authority does not say who may")
+        return self
+
+    @model_validator(mode="after")
     def _judged_by_another(self) -> "TaskContract":
         judges = [c.model_judge.model for c in self.success if isinstance(c, ModelJudgeCheck)]
         if any(self.model is not None and same_model(self.model, judge) for judge in judges):
@@ -233,6 +261,11 @@ class TaskContract(Frozen):
                 "success names the task's own model as its judge; give model_judge another model"
             )
         return self
+
+    @property
+    def commit_act(self) -> CommitAct:
+        """How the final commit is made."""
+        return self.commit or CommitAct()
 
     @property
     def contract_version(self) -> str:

@@ -137,6 +137,9 @@ def _task() -> Table:
         (K.RUNNING, "failed"): K.FAILED,
         (K.RUNNING, "escalated"): K.ESCALATED,
         (K.RUNNING, "cancelled"): K.CANCELLED,
+        # A commit attempt: only of what is verified, and a failed one leaves it so.
+        (K.VERIFIED, "commit_started"): K.VERIFIED,
+        (K.VERIFIED, "commit_failed"): K.VERIFIED,
         (K.VERIFIED, "completed"): K.COMPLETED,
     }
     return table

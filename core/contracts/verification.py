@@ -8,6 +8,9 @@ from pydantic import Field
 from checkrein.contracts.check import Strength
 from checkrein.contracts.codec import Frozen, digest_of
 
+PUBLISHED = "published"
+"""The kind of check by which a final commit is verified: the target is at the verified state."""
+
 
 class CheckStatus(StrEnum):
     """ERROR: the check itself could not run, which proves nothing either way."""

@@ -1,5 +1,6 @@
 """Reading what the events amount to: where an attempt stands, and what happened so far."""
 
+from datetime import datetime
 from typing import Any, Protocol
 
 from pydantic import Field
@@ -12,6 +13,7 @@ from checkrein.contracts.codec import Frozen
 from checkrein.contracts.decision import PolicyDecision, Verdict
 from checkrein.contracts.effect import Effect, EffectStatus, ToolTry
 from checkrein.contracts.environment import ChosenEnvironment
+from checkrein.contracts.event import Payload
 from checkrein.contracts.judgement import Judgement
 from checkrein.contracts.observation import Observation
 from checkrein.contracts.permission import Permission
@@ -139,7 +141,7 @@ class Position(Frozen):
 
     def planning(self, contract: TaskContract) -> bool:
         """Whether nothing may change, since the task is in plan mode and no plan was accepted."""
-        return contract.plan_mode and self.plan_accepted is None
+        return contract.plan_mode and self.plan_accepted is None and self.attempt.purpose == "work"
 
 
 class TurnRecord(Frozen):
@@ -200,6 +202,14 @@ class Word(Frozen):
     newest: bool
 
 
+class Milestone(Frozen):
+    """An event at which a finish is reached, or taken back: when, and what it says."""
+
+    type: str
+    at: datetime
+    payload: Payload
+
+
 class AttemptSummary(Frozen):
     """One line about an attempt."""
 
@@ -209,6 +219,7 @@ class AttemptSummary(Frozen):
     status: str
     goal: str
     started_at: str
+    purpose: str = "work"
     lease_alive: bool
 
 
@@ -284,6 +295,10 @@ class Records(Protocol):
 
     async def books(self, attempt_id: str) -> list[BookLine]:
         """Every budget of every pool that the attempt draws on, its own first."""
+        ...
+
+    async def milestones(self, attempt_id: str) -> list[Milestone]:
+        """The events that tell the three finishes, oldest first."""
         ...
 
     async def environment(self, attempt_id: str) -> ChosenEnvironment | None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Protocol
 
+from checkrein.contracts.artifact import ChangedFile
 from checkrein.contracts.attempt import WorkspaceRef
 
 
@@ -28,6 +29,10 @@ class Workspace(Protocol):
 
     async def changed(self, patterns: list[str]) -> list[str]:
         """Paths that match and differ from the baseline, are gone, or are new."""
+        ...
+
+    async def changed_files(self) -> list[ChangedFile] | None:
+        """Files that differ from the baseline, with their digests; None where too many do."""
         ...
 
     async def diff(self) -> str:

@@ -17,6 +17,7 @@ PLACES = (
     "after_executing",
     "before_resend",
     "after_file_write",
+    "in_publish",
     "after_target",
     "before_receipt",
     "after_receipt",

@@ -49,7 +49,7 @@ def run(
             report = report.model_copy(update={"warnings": warnings})
         return report, loaded.contract
 
-    return _driven(work, json=json)
+    return driven(work, json=json)
 
 
 def retry(
@@ -65,7 +65,7 @@ def retry(
         report = await parts.front_door.retry(task_id)
         return report, await parts.events.contract(report.attempt_id)
 
-    return _driven(work, json=json)
+    return driven(work, json=json)
 
 
 def resume(attempt: AttemptId, json: Json = False) -> int:
@@ -77,7 +77,7 @@ def resume(attempt: AttemptId, json: Json = False) -> int:
         report = await parts.front_door.resume(attempt_id)
         return report, await parts.events.contract(attempt_id)
 
-    return _driven(work, json=json)
+    return driven(work, json=json)
 
 
 def recover(
@@ -105,7 +105,7 @@ def recover(
         report = await parts.front_door.recover(attempt_id, wait_s=OWNER_WAIT_S)
         return report, await parts.events.contract(attempt_id)
 
-    return _driven(work, json=json)
+    return driven(work, json=json)
 
 
 def status(
@@ -125,7 +125,7 @@ def status(
     return told(*opened(work), json=json)
 
 
-def _driven(work: "Work[Told]", *, json: bool) -> int:
+def driven(work: "Work[Told]", *, json: bool) -> int:
     """Do the work, print where it stands, and return the exit code; SIGTERM stops it softly."""
     stopping = Stopping(json=json)
     try:

@@ -157,6 +157,7 @@ TELLERS: dict[type[Any], Teller] = {
     e.PauseRequested: lambda p: f"{p.by} asks for a pause",
     e.Cancelled: lambda p: "everything is quiet",
     e.AttemptEnded: _ended,
+    e.UserAccepted: lambda p: f"{p.by} accepts the verified state as {p.authority}",
 }
 
 QUIET = (

@@ -46,7 +46,7 @@ def approve_command(contract: TaskContract, request: ApprovalRequest) -> str | N
 def next_steps(report: Report, contract: TaskContract) -> NextSteps:
     """What goes on from where an attempt stands."""
     if report.status.is_terminal:
-        return _after_the_end(report)
+        return _after_the_end(report, contract)
     if not report.status.is_suspended:
         recover = f"checkrein recover {report.attempt_id}"
         if report.lease_alive:
@@ -67,10 +67,19 @@ _AFTER = {
 }
 
 
-def _after_the_end(report: Report) -> NextSteps:
+def _after_the_end(report: Report, contract: TaskContract) -> NextSteps:
     if report.verified:
         out = f"evidence-{report.task_id[:8]}"
-        return NextSteps([f"checkrein evidence export {report.task_id} --out {out}"])
+        export = f"checkrein evidence export {report.task_id} --out {out}"
+        who = contract.commit_authority
+        if report.task_status != "VERIFIED" or who is None:
+            return NextSteps([export])
+        proof = f" --as {shlex.quote(who)}" if asserted_is_enough(contract) else ""
+        return NextSteps([export, f"checkrein commit {report.task_id}{proof}"])
+    if report.purpose == "commit":
+        return NextSteps(
+            [f"checkrein commit {report.task_id}"], "What was verified stands as it did."
+        )
     return NextSteps(
         [f"checkrein retry {report.task_id}"],
         f"{_AFTER[report.status]} A retry is a new attempt of the same task, with budgets of its "

@@ -51,7 +51,8 @@ def request_json(request: ApprovalRequest, *, full: bool = False) -> dict[str, A
 def print_report(report: Report, contract: TaskContract) -> None:
     """Tell people where an attempt stands."""
     out(f"{report.status}  attempt {report.attempt_id}")
-    _fact("task", report.task_id)
+    purpose = "" if report.purpose == "work" else ", by this final commit"
+    _fact("task", f"{report.task_id}, {report.task_status}{purpose}")
     _fact("goal", short(contract.goal))
     if report.detail and report.detail != report.waiting_for:
         _fact("detail", report.detail)
@@ -65,6 +66,7 @@ def print_report(report: Report, contract: TaskContract) -> None:
     budgets = (f"{name} {line.spent}/{line.limit}" for name, line in report.budgets.items())
     _fact("turns", f"{report.turns}; budgets {', '.join(budgets)}")
     _fact("workspace", report.workspace)
+    _print_finishes(report)
     if report.evidence is not None:
         _fact("evidence", f"event chain ends in {report.evidence}")
     for warning in report.warnings:
@@ -73,6 +75,22 @@ def print_report(report: Report, contract: TaskContract) -> None:
         out()
         print_approval(request, contract)
     _print_next(next_steps(report, contract))
+
+
+def _print_finishes(report: Report) -> None:
+    """Three facts, none of which implies the next."""
+    found = report.finishes
+    if found.protocol_final is None:
+        return
+    _fact("model done", found.protocol_final.isoformat(timespec="seconds"))
+    accepted = found.task_accepted
+    _fact("task done", "no" if accepted is None else accepted.isoformat(timespec="seconds"))
+    for one in found.user_accepted:
+        proof = "proved" if one.authenticated else "name asserted"
+        when = one.at.isoformat(timespec="seconds")
+        _fact("accepted", f"{when} by {one.by} ({proof}) {short(one.note)}".rstrip())
+    if accepted is not None and not found.user_accepted and report.purpose == "work":
+        _fact("accepted", "by no person yet")
 
 
 def _print_verification(report: Report) -> None:

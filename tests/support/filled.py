@@ -10,6 +10,7 @@ from annotated_types import Ge, Gt
 from pydantic import BaseModel, SecretStr
 
 from checkrein.contracts.approval import Said
+from checkrein.contracts.attempt import Attempt
 from checkrein.contracts.budget import Money
 from checkrein.contracts.check import (
     ArtifactSpec,
@@ -23,6 +24,7 @@ from checkrein.contracts.effect import EffectStatus, Outcome
 from checkrein.contracts.environment import EnvironmentSpec
 from checkrein.contracts.event import EffectRefused, EffectUnknown
 from checkrein.contracts.permission import Bound, Reach, Scope
+from checkrein.contracts.task import CommitAct, TaskContract
 from checkrein.ports.capability import Permit
 from checkrein.ports.verifier import Examination
 
@@ -33,6 +35,8 @@ TEXT = "x1"
 
 # What the annotations cannot say: fields that go together.
 FIXED: dict[type[BaseModel], dict[str, Any]] = {
+    Attempt: {"purpose": "commit"},
+    TaskContract: {"commit": CommitAct(capability="final.act", args={"text": TEXT})},
     ArtifactSpec: {"media_type": "text/plain"},
     EnvironmentSpec: {"tools": {"git": ">=2.30"}, "packages": {"pytest": "9"}},
     FileStateSpec: {"sha256": "0" * 64},

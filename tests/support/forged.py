@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from checkrein.contracts.codec import canonical
 from checkrein.contracts.event import GENESIS, Event, chain_hash
-from checkrein.contracts.evidence import ChainHead
+from checkrein.contracts.evidence import ChainHead, EvidencePackage, Handover, Stands
 from checkrein.graph import evidence_files as files
+from checkrein.graph.evidence_check import OWN
+from checkrein.graph.evidence_derived import derived, diff_path
 from checkrein.graph.evidence_package import assembled
 from checkrein.graph.facts import read_facts
 from checkrein.graph.rebuilt import Rebuilt
@@ -75,6 +78,14 @@ def edit_json(folder: Path, name: str, change: Callable[[Any], None]) -> None:
     seal(folder)
 
 
+def remake(folder: Path, package: EvidencePackage, handover: Handover) -> None:
+    """Make the files that are made of a package, as an exporter would."""
+    path = diff_path(package)
+    diff = None if path is None else (folder / path).read_bytes()
+    for name, data in derived(package, handover, diff).items():
+        (folder / name).write_bytes(data)
+
+
 def forge(folder: Path, change: Change) -> None:
     """Change the trace, and make everything else of the folder agree with it."""
     events = changed(read_events(folder), change)
@@ -87,8 +98,20 @@ def forge(folder: Path, change: Change) -> None:
     }
     package = assembled(facts, head, sizes)
     named = {*files.blobs_of(facts), *map(files.artifact_path, package.artifacts)}
-    for name in set(names(folder)) - named - {files.EVIDENCE, files.EVENTS, files.CHECKPOINT}:
+    for name in set(names(folder)) - named - OWN:
         (folder / name).unlink()
+        if not any((folder / name).parent.iterdir()):
+            (folder / name).parent.rmdir()
+    accepted = package.finishes.task_accepted is not None and package.candidate is not None
+    digest = package.candidate.state_digest if accepted and package.candidate else None
+    handover = Handover(
+        state=Stands.STANDS if digest else Stands.UNVERIFIED,
+        verified=digest,
+        found=digest,
+        checked_at=datetime(2026, 1, 2, tzinfo=UTC),
+    )
+    (folder / files.HANDOVER).write_bytes(files.json_bytes(handover))
+    remake(folder, package, handover)
     (folder / files.EVIDENCE).write_bytes(files.json_bytes(package))
     checkpoint = files.checkpoint_of(Rebuilt.of(facts), head)
     (folder / files.CHECKPOINT).write_bytes(files.json_bytes(checkpoint))

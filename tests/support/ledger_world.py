@@ -10,7 +10,7 @@ from ledger_owners import GOES_ON, Owner
 from ledger_target import Bench, LedgerTarget
 
 from checkrein.contracts.action import Action
-from checkrein.contracts.attempt import WorkspaceRef
+from checkrein.contracts.attempt import Attempt, CommitOf, WorkspaceRef
 from checkrein.contracts.budget import BudgetLimits
 from checkrein.contracts.effect import Effect
 from checkrein.contracts.event import ActionProposed, CancelRequested
@@ -23,6 +23,7 @@ from checkrein.nodes.commit_effect import commit_effect
 from checkrein.nodes.run import Run
 from checkrein.ports.bundle import Ports
 from checkrein.ports.leases import Lease
+from checkrein.ports.workspace import Workspace
 from checkrein.testing.conformance.story import (
     asked,
     bound,
@@ -88,9 +89,14 @@ class World:
         workspace: WorkspaceRef,
         *,
         only_to_end: bool = False,
+        commit: CommitOf | None = None,
     ) -> AsyncGenerator[Ports]:
         """The ports, for one who only asks."""
         yield self._target.ports(None, self.sends)
+
+    def workspace(self, attempt: Attempt) -> Workspace:
+        """There is one."""
+        return self._target.workspace
 
     # --- moves
 

@@ -122,6 +122,11 @@ def _not_yet(f: Folded, p: e.ApprovalEscalated | e.ApprovalExpired) -> None:
     must(False)
 
 
+def _after_the_end(f: Folded, p: e.UserAccepted) -> None:
+    """People sign after the end, without the lease; these stories end there."""
+    must(False)
+
+
 def _not_permitted(f: Folded, p: e.PermissionUsed | e.PlanAccepted | e.ResultAccepted) -> None:
     """Nobody in these stories says yes to more than one action, or hands in a plan or a result."""
     must(False)
@@ -383,6 +388,7 @@ _HANDLERS: dict[type, Callable[[Folded, Any], None]] = {
     e.ApprovalPrepared: _prepared,
     e.ApprovalRequested: _requested,
     e.ApprovalDecided: _approval_decided,
+    e.UserAccepted: _after_the_end,
     e.ApprovalEscalated: _not_yet,
     e.ApprovalExpired: _not_yet,
     e.ApprovalGranted: _granted,

@@ -211,7 +211,7 @@ def test_an_outcome_is_what_a_target_can_say() -> None:
 def test_a_contract_is_another_one_when_anything_in_it_changes() -> None:
     made = filled(TaskContract)
     versions = {made.contract_version}
-    for change in ({"goal": "other"}, {"risk": "high"}, {"commit_authority": None}):
+    for change in ({"goal": "other"}, {"risk": "high"}, {"commit_authority": "x2"}):
         changed = TaskContract.model_validate({**made.model_dump(), **change})
         versions.add(changed.contract_version)
     assert len(versions) == 4

@@ -10,6 +10,8 @@ import loops
 import pytest
 from databases import fresh_database
 
+from checkrein.contracts.approval import Approver
+from checkrein.graph.acceptance import accept
 from checkrein.graph.evidence import export
 from checkrein.settings import Settings
 
@@ -27,6 +29,7 @@ async def _made(folder: Path, settings: Settings) -> None:
         files={"a.txt": "one\n", "keep.txt": "kept\n"},
         policy=loops.ASK_WRITES,
         artifacts=["diff"],
+        commit_authority="bob",
         constraints=["be brief", {"unchanged": ["keep.txt"]}],
     )
     async with loops.opened(settings) as (harness, parts):
@@ -36,6 +39,13 @@ async def _made(folder: Path, settings: Settings) -> None:
         assert report.verified, report
         stores = (parts.records, parts.events, parts.artifacts)
         await export(*stores, report.task_id, folder / "evidence")
+        opener = parts.front_door.opener
+        who = Approver(name="alice")
+        await accept(parts.events, parts.records, opener, report.task_id, who, "as I wanted it")
+        done = await parts.front_door.commit(report.task_id, Approver(name="bob"))
+        await harness.approve(done.approvals[0].approval_id, by="carol")
+        assert (await harness.resume(done.attempt_id)).verified
+        await export(*stores, report.task_id, folder / "committed", opener=opener)
 
 
 @pytest.fixture(scope="session")
@@ -46,6 +56,14 @@ def original(server_url: str) -> Iterator[Path]:
         asyncio.run(_made(folder, Settings(home=folder / "home", database_url=url)))
     yield folder / "evidence"
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+def committed(original: Path, tmp_path: Path) -> Path:
+    """A copy of the evidence of the same task, accepted by a person and handed over since."""
+    copy = tmp_path / "committed"
+    shutil.copytree(original.with_name("committed"), copy)
+    return copy
 
 
 @pytest.fixture

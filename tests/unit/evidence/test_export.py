@@ -153,13 +153,16 @@ def test_the_folder_holds_everything_that_the_events_name(original: Path) -> Non
     found = read_package(original)
     assert {name.split("/")[0] for name in forged.names(original)} == {
         "artifacts",
+        "attestation.intoto.json",
         "checkpoint.json",
         "contexts",
         "decision_inputs",
         "events.jsonl",
         "evidence.json",
+        "handover.json",
         "manifest.json",
         "model_outputs",
+        "report.html",
     }
     diff, report = found.artifacts
     assert "+two" in (original / artifact_path(diff)).read_text()
