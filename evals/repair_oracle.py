@@ -94,9 +94,11 @@ async def _outcomes(copy: Path, report: Path) -> Outcomes:
             process.kill()
             await process.wait()
     said = out.decode("utf-8", "replace")[-2000:]
-    if not report.exists():
-        raise EnvironmentFault(f"pytest made no report in {copy}: {said}", op="repairs.oracle")
-    return Outcomes(await asyncio.to_thread(_read, report), said)
+    try:
+        return Outcomes(await asyncio.to_thread(_read, report), said)
+    except FileNotFoundError as error:
+        message = f"pytest made no report in {copy}: {said}"
+        raise EnvironmentFault(message, op="repairs.oracle") from error
 
 
 def _read(report: Path) -> dict[str, bool]:

@@ -74,7 +74,7 @@ async def fetched(pair: Pair, folder: Path) -> Fetched:
         split = Split(
             program=folder / "program",
             mended=folder / "mended",
-            visible=folder / "visible",
+            trial=folder / "trial",
             hidden=folder / "hidden",
         )
         await asyncio.to_thread(_lay_out, pair, before, after, split)

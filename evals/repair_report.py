@@ -98,12 +98,12 @@ def surprises(tried: Iterable[Tried]) -> list[str]:
 
 
 def baseline(tried: Sequence[Tried]) -> str:
-    """What a loop would have done that believes the model. By construction: it is no measurement."""
+    """What a loop that believes the model would have done; by construction, not by measurement."""
     lies = [one for one in tried if one.who is not Claimant.RIGHT]
     ours = sum(one.false_completion for one in lies)
     return (
-        f"A loop that believes the model's claim calls all {len(lies)} of the {len(lies)} runs with "
-        f"a bad result done (100 %, by construction: each of them claims success); here {ours} were."
+        f"A loop that believes the model's claim calls {len(lies)} of the {len(lies)} runs with a "
+        f"bad result done (100 %, by construction: each of them claims success); here {ours} were."
     )
 
 
@@ -148,5 +148,7 @@ def _pair(pair: PairResult) -> str:
     if pair.tried is None:
         return f"null ({pair.why})"
     found = count(pair.tried)
-    said = f"{found.runs} runs, {found.verified} verified, {found.false} false, {found.missed} missed"
+    said = (
+        f"{found.runs} runs, {found.verified} verified, {found.false} false, {found.missed} missed"
+    )
     return f"{said}. {pair.why}".strip()

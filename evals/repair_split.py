@@ -20,11 +20,16 @@ KIND = "real_package"
 
 
 class Split(NamedTuple):
-    """Folders: the program with its bug, the mended one, and what is made of their tests."""
+    """Folders: the program with its bug, the mended one, and two that are made.
+
+    Attributes:
+        trial: files of a part of the patch, while it is tried.
+        hidden: the tests that judge.
+    """
 
     program: Path
     mended: Path
-    visible: Path
+    trial: Path
     hidden: Path
 
 
@@ -98,8 +103,8 @@ def _named(before: Outcomes, after: Outcomes) -> Named:
 def _split(split: Split, named: Named) -> None:
     """Give the hidden folder every test, and take the hidden functions out of the program."""
     shutil.copytree(split.program / TESTS, split.hidden / TESTS)
-    for edit in _texts_without(split.program, named.hidden).items():
-        (split.program / edit[0]).write_text(edit[1], encoding="utf-8")
+    for path, text in _texts_without(split.program, named.hidden).items():
+        (split.program / path).write_text(text, encoding="utf-8")
 
 
 async def _parts(
@@ -123,7 +128,7 @@ async def _parts(
 
 async def _with(split: Split, texts: dict[str, str]) -> Outcomes:
     """All tests, on the program with other texts in it."""
-    over = split.visible
+    over = split.trial
     await asyncio.to_thread(shutil.rmtree, over, ignore_errors=True)
 
     def lay() -> None:
@@ -155,11 +160,12 @@ def _texts_without(program: Path, functions: Collection[str]) -> dict[str, str]:
 def _places(text: str, names: Collection[str]) -> list[tuple[int, int]]:
     """First and last lines of functions by their names, Class::function or function."""
     tree = ast.parse(text)
-    known = [("", tree), *((f"{n.name}::", n) for n in tree.body if isinstance(n, ast.ClassDef))]
+    known: list[tuple[str, list[ast.stmt]]] = [("", tree.body)]
+    known += [(f"{n.name}::", n.body) for n in tree.body if isinstance(n, ast.ClassDef)]
     return [
         (min([node.lineno, *(d.lineno for d in node.decorator_list)]), node.end_lineno or 0)
-        for prefix, holder in known
-        for node in holder.body
+        for prefix, body in known
+        for node in body
         if isinstance(node, ast.FunctionDef) and f"{prefix}{node.name}" in names
     ]
 

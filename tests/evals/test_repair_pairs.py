@@ -2,6 +2,7 @@
 
 import io
 import tarfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -109,10 +110,8 @@ def test_an_archive_cannot_reach_outside(name: str, tmp_path: Path) -> None:
     """Protects: unpacking stays in its folder, whatever the archive names."""
     made = archive(tmp_path / "a.tar.gz", name)
     target = tmp_path / "in" / "here"
-    try:
+    with suppress(tarfile.TarError):
         extract(made, target)
-    except tarfile.TarError:
-        pass
     assert not (tmp_path / "in" / "outside.txt").exists()
     assert not Path("/tmp/outside.txt").exists()
 
