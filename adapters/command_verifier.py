@@ -4,17 +4,15 @@ import shlex
 from pathlib import Path
 
 from checkrein.adapters.command_output import without_host_paths
+from checkrein.adapters.judged_command import end_of, ending, run_in_copy, told
 from checkrein.contracts.check import Check, CommandCheck
 from checkrein.contracts.codec import visible
 from checkrein.contracts.verification import CheckResult, CheckStatus
-from checkrein.errors import EnvironmentFault, InputError
+from checkrein.errors import InputError
 from checkrein.ports.artifact_store import ArtifactStore
 from checkrein.ports.command_runner import CommandResult, CommandRunner
 from checkrein.ports.verifier import Examination
 from checkrein.ports.workspace import Workspace
-
-MAX_GAP = 4000
-"""Longest diagnostic that the model is shown, in characters; the end of the output."""
 
 _VERSION = "command/1"
 
@@ -53,25 +51,17 @@ class CommandVerifier:
                 f"{_VERSION} cannot judge a {type(check).__name__}.", op="command.verify"
             )
         spec, root = check.command, examination.copy_root
-        try:
-            result = await self._runner.run(
-                spec.argv, cwd=root, timeout_s=spec.timeout_s, offline=examination.contract.offline
-            )
-        except EnvironmentFault as error:
-            if error.code != "program_missing" or not _of_candidate(spec.argv[0]):
-                raise
-            # The program is part of the candidate, and so is its absence.
-            gap = f"The program {visible(spec.argv[0])} is not in the workspace or not executable."
-            return CheckResult(
-                kind="command", name=shlex.join(spec.argv), status=CheckStatus.FAIL, gap=gap
-            )
+        name = shlex.join(spec.argv)
+        result = await run_in_copy(self._runner, spec.argv, examination, spec.timeout_s)
+        if isinstance(result, str):
+            return CheckResult(kind="command", name=name, status=CheckStatus.FAIL, gap=result)
         kept = await self._artifacts.put(
-            _report(result), name="test_report", media_type="text/plain", producer=_VERSION
+            told(result), name="test_report", media_type="text/plain", producer=_VERSION
         )
         passed = result.exit_code == 0 and not result.timed_out
         return CheckResult(
             kind="command",
-            name=shlex.join(spec.argv),
+            name=name,
             status=CheckStatus.PASS if passed else CheckStatus.FAIL,
             gap="" if passed else _gap(result, root, spec.timeout_s),
             exit_code=result.exit_code,
@@ -80,34 +70,7 @@ class CommandVerifier:
         )
 
 
-def _of_candidate(program: str) -> bool:
-    return "/" in program and not program.startswith("/")
-
-
-def _ending(result: CommandResult, timeout_s: float | None) -> str:
-    if result.timed_out:
-        return "no end within its time" + (f" of {timeout_s:g} s" if timeout_s else "")
-    code = result.exit_code
-    if code is not None and code < 0:
-        return f"ended by signal {-code}"
-    return f"exit status {code}"
-
-
-def _report(result: CommandResult) -> bytes:
-    """The whole outcome as text, for people and for evidence."""
-    head = (
-        f"command: {visible(shlex.join(result.argv))}\n"
-        f"outcome: {_ending(result, None)}\nseconds: {result.duration_s:.3f}\n"
-    )
-    return (
-        head.encode() + b"--- stdout ---\n" + result.stdout + b"\n--- stderr ---\n" + result.stderr
-    )
-
-
 def _gap(result: CommandResult, root: Path, timeout_s: float) -> str:
     """The smallest useful diagnostic: how it ended, and the end of what it said."""
-    said = result.stdout + (b"\n" + result.stderr if result.stderr.strip() else b"")
-    text = visible(said.decode("utf-8", "replace")).strip()
-    cut = f"[...]\n{text[-MAX_GAP:]}" if len(text) > MAX_GAP else text
-    head = f"{visible(shlex.join(result.argv))}: {_ending(result, timeout_s)}"
-    return without_host_paths(f"{head}\n{cut}", root).strip()
+    head = f"{visible(shlex.join(result.argv))}: {ending(result, timeout_s)}"
+    return without_host_paths(f"{head}\n{end_of(result)}", root).strip()

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from checkrein.adapters.source_form import Mapped, from_source_form, is_source_form
+from checkrein.contracts.check import Check, JunitCheck, NamedTests, PytestCheck, kind_of
 from checkrein.contracts.codec import Frozen
-from checkrein.contracts.task import TaskContract
+from checkrein.contracts.task import TaskContract, WorkspaceSpec
 from checkrein.errors import InputError
 from checkrein.schema_faults import read_model
 from checkrein.strict_yaml import YamlDocument, read_yaml
@@ -95,7 +96,30 @@ def _absolute(document: YamlDocument, contract: TaskContract, base: Path) -> Tas
             problem = "names no script; write scripted:FILE, for example scripted:decisions.yaml"
             raise document.refusal(("model",), problem)
         changed["model"] = SCRIPTED + os.path.abspath(base / script)
+    changed["success"] = [
+        _with_hidden(document, n, check, base, contract.workspace)
+        for n, check in enumerate(contract.success)
+    ]
     return contract.model_copy(update=changed)
+
+
+def _with_hidden(
+    document: YamlDocument, n: int, check: Check, base: Path, workspace: WorkspaceSpec | None
+) -> Check:
+    """The check with its hidden tests where they are, which must be out of the model's reach."""
+    kind, spec = kind_of(check), _tests_of(check)
+    if spec is None or spec.hidden is None:
+        return check
+    folder = Path(os.path.abspath(base / spec.hidden))
+    where = ("success", n, kind, "hidden")
+    if not folder.is_dir():
+        raise document.refusal(where, "is no folder; name the folder that holds the hidden tests")
+    if workspace is not None:
+        work, real = (base / workspace.path).resolve(), folder.resolve()
+        if real.is_relative_to(work) or work.is_relative_to(real):
+            problem = "and the workspace lie one in the other, so that the model could read them"
+            raise document.refusal(where, f"{problem}; put the hidden tests elsewhere")
+    return check.model_copy(update={kind: spec.model_copy(update={"hidden": str(folder)})})
 
 
 def _warnings(document: YamlDocument, contract: TaskContract) -> list[str]:
@@ -108,6 +132,15 @@ def _warnings(document: YamlDocument, contract: TaskContract) -> list[str]:
         for n, item in enumerate(contract.constraints)
         if isinstance(item, str)
     ]
+    warnings += [
+        document.line(
+            ("success", n),
+            "no test is named or hidden and nothing is protected, so that the model can change "
+            "the tests that judge it; add fail_to_pass, or - unchanged: [tests/**]",
+        )
+        for n, check in enumerate(contract.success)
+        if _judges_itself(contract, check)
+    ]
     if not contract.capabilities:
         warnings.append(
             document.line(
@@ -116,3 +149,18 @@ def _warnings(document: YamlDocument, contract: TaskContract) -> list[str]:
             )
         )
     return warnings
+
+
+def _judges_itself(contract: TaskContract, check: Check) -> bool:
+    """Whether nothing says that the tests of a check are the author's."""
+    spec = _tests_of(check)
+    if spec is None:
+        return False
+    return not (spec.fail_to_pass or spec.pass_to_pass or spec.hidden or contract.protected)
+
+
+def _tests_of(check: Check) -> NamedTests | None:
+    """The tests of a check that runs any that can be named."""
+    if isinstance(check, PytestCheck):
+        return check.pytest
+    return check.junit if isinstance(check, JunitCheck) else None

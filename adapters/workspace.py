@@ -1,6 +1,7 @@
 """A folder as the workspace of an attempt: its digest, its changes, and the swap of one file."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -127,6 +128,14 @@ class FolderWorkspace:
             lambda: tree_diff(self._changes(), self._baseline, self.files)
         )
 
+    async def original(self, path: str) -> bytes | None:
+        """A file's content, or a link's target, as it was at the start; None for all else.
+
+        Raises:
+            IntegrityError: the baseline is not what it was when the attempt began.
+        """
+        return await asyncio.to_thread(self._original, path)
+
     async def version(self, path: str) -> str:
         """`sha256:...` of a file's content, or `absent`.
 
@@ -202,7 +211,16 @@ class FolderWorkspace:
     def _entries(self) -> list[Entry]:
         return entries(self.files, self._hashes)
 
-    def _changes(self) -> list[Change]:
+    def _original(self, path: str) -> bytes | None:
+        found = {entry.path: entry for entry in self._before()}.get(path)
+        if found is None or found.kind not in ("file", "link"):
+            return None
+        if found.kind == "link":
+            return os.fsencode(found.content)
+        op = "workspace.original"
+        return self._baseline.read(segments_of(path, op=op), op=op, limit=found.size)
+
+    def _before(self) -> list[Entry]:
         before = entries(self._baseline, self._hashes)
         if digest_of_entries(before) != self._ref.baseline:
             raise IntegrityError(
@@ -211,7 +229,10 @@ class FolderWorkspace:
                 op="workspace.changed",
                 code="baseline_changed",
             )
-        return changes(before, self._entries())
+        return before
+
+    def _changes(self) -> list[Change]:
+        return changes(self._before(), self._entries())
 
     def _copy_to(self, target: Path) -> str:
         try:

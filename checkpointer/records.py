@@ -21,6 +21,7 @@ from checkrein.ports.records import (
     AttemptSummary,
     EffectRecord,
     Position,
+    SentEffect,
     TurnRecord,
     Word,
 )
@@ -117,6 +118,11 @@ class PostgresRecords:
         """See the port."""
         rows = await self._rows("ledger", attempt=attempt_id, effect=None)
         return [EffectRecord.model_validate(row) for row in rows]
+
+    async def sent(self, attempt_id: str) -> list[SentEffect]:
+        """See the port."""
+        rows = await self._rows("sent", attempt=attempt_id)
+        return [SentEffect.model_validate(row) for row in rows]
 
     async def effect(self, effect_id: str) -> EffectRecord:
         """See the port."""

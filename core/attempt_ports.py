@@ -15,13 +15,10 @@ from langchain_core.language_models import BaseChatModel
 from checkrein.adapters.absent import AbsentModel, AbsentPolicy
 from checkrein.adapters.artifact_files import FolderArtifactStore
 from checkrein.adapters.chat_model import ChatModel
-from checkrein.adapters.command_runner import LocalCommandRunner
-from checkrein.adapters.command_verifier import CommandVerifier
 from checkrein.adapters.hand_in import SubmitPlan, SubmitResult
 from checkrein.adapters.open_model import open_model
 from checkrein.adapters.plug_in import load_capabilities
 from checkrein.adapters.system_clock import SystemClock
-from checkrein.adapters.unchanged_verifier import UnchangedVerifier
 from checkrein.adapters.workspace import FolderWorkspace
 from checkrein.adapters.workspace_capabilities import workspace_capabilities
 from checkrein.contracts.attempt import WorkspaceRef
@@ -37,6 +34,7 @@ from checkrein.ports.failpoints import Failpoints
 from checkrein.ports.policy import Policy
 from checkrein.settings import Settings
 from checkrein.testing.scripted_model import ScriptedChatModel
+from checkrein.verifiers import verifiers
 
 
 @dataclass(frozen=True)
@@ -116,10 +114,6 @@ class Opener:
             failpoint=self.failpoints.reach,
         )
         capabilities = self._capabilities(contract, folder, only_to_end=only_to_end)
-        verifiers = (
-            CommandVerifier(LocalCommandRunner(), self.artifacts),
-            UnchangedVerifier(),
-        )
         async with (
             self._policy(None if only_to_end else contract, workspace) as live,
             shadowed(live, self.settings.policy_shadow, self.settings.home) as policy,
@@ -128,7 +122,7 @@ class Opener:
                 policy=policy,
                 model=model,
                 capabilities=capabilities,
-                verifiers=verifiers,
+                verifiers=verifiers(self.artifacts),
                 artifacts=self.artifacts,
                 clock=SystemClock(),
                 failpoints=self.failpoints,

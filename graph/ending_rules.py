@@ -7,10 +7,15 @@ from pydantic import ValidationError
 
 from checkrein.contracts import event as e
 from checkrein.contracts.attempt import AttemptStatus
-from checkrein.contracts.check import CommandCheck
+from checkrein.contracts.check import Check, CommandCheck, kind_of
 from checkrein.contracts.effect import EffectStatus
-from checkrein.contracts.task import TaskContract
-from checkrein.contracts.verification import CheckStatus, VerificationResult
+from checkrein.contracts.task import TaskContract, shortfall
+from checkrein.contracts.verification import (
+    CheckResult,
+    CheckStatus,
+    VerificationResult,
+    check_id,
+)
 from checkrein.graph.facts import Fact
 from checkrein.graph.rebuilt import Rebuilt
 
@@ -48,16 +53,35 @@ def _unmet(facts: Facts, result: VerificationResult) -> Iterator[str]:
     if contract is None or result.contract_version != contract.contract_version:
         yield "the verification is of another contract"
         return
-    passed = {c.name for c in result.checks if c.kind == "command" and c.exit_code == 0}
     for check in contract.success:
-        if isinstance(check, CommandCheck) and shlex.join(check.command.argv) not in passed:
-            yield f"the verification did not run {shlex.join(check.command.argv)}"
+        meant = check_id(check)
+        if not any(_proves(check, c) for c in result.checks if c.check_id == meant):
+            yield f"the verification did not run {_named(check)}"
+    short = shortfall(contract.risk, {check.strength for check in contract.success})
+    if short is not None:
+        yield f"its checks prove too little: {short}"
+    if not any(check.kind == "policy_obeyed" for check in result.checks):
+        yield "the verification did not look at whether the policy was obeyed"
     if contract.protected and not any(check.kind == "unchanged" for check in result.checks):
         yield "the verification did not look at the protected paths"
     if contract.approvals.result and not any(c.kind == "accepted" for c in result.checks):
         yield "no person accepted the result, and the contract wants that"
     if any(check.status is not CheckStatus.PASS for check in result.checks):
         yield "a check of the accepted verification did not pass"
+
+
+def _proves(check: Check, result: CheckResult) -> bool:
+    """Whether a result is a pass of that check, of the strength that its kind has."""
+    ended_well = not isinstance(check, CommandCheck) or result.exit_code == 0
+    passed = result.status is CheckStatus.PASS and ended_well
+    return passed and result.strength is check.strength
+
+
+def _named(check: Check) -> str:
+    """A check in words; hidden tests and bodies are left out."""
+    if isinstance(check, CommandCheck):
+        return shlex.join(check.command.argv)
+    return f"a {kind_of(check)} check of its contract"
 
 
 def ending(facts: Facts) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from checkrein.contracts.check import Strength
 from checkrein.contracts.effect import EffectStatus
 from checkrein.contracts.proposal import ToolProposal
 from checkrein.contracts.verification import CheckResult, CheckStatus
@@ -48,6 +49,7 @@ async def not_shown(run: Run) -> list[CheckResult]:
             status=CheckStatus.FAIL,
             gap=f"effect {record.effect.effect_id} has its receipt, and reading it back does not "
             "show it; compensate it, or ask the person",
+            strength=Strength.STATE,
         )
         for record in ledger
         if record.effect.verified is False and record.effect.effect_id not in undone

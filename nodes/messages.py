@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from checkrein.contracts.check import CommandCheck
 from checkrein.contracts.codec import canonical, clean
 from checkrein.contracts.context import TRUST_ORDER, Message, ToolCall, ToolDescription, Trust
 from checkrein.contracts.observation import Observation, ObservationStatus
 from checkrein.contracts.proposal import ASK_USER
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError
+from checkrein.nodes.criteria import criterion
 from checkrein.nodes.proposals import ASK_USER_PARAMETERS, read_reply
 from checkrein.ports.capability import CapabilitySpec
 from checkrein.ports.records import Position, TurnRecord
@@ -58,9 +58,7 @@ def opening(contract: TaskContract, position: Position, turn: int) -> list[Messa
         lines.append(
             "When all is done hand in the result by result_submit: a person must accept it."
         )
-    for check in contract.success:
-        if isinstance(check, CommandCheck):
-            lines.append(f"Accepted when this exits 0: {' '.join(check.command.argv)}")
+    lines += map(criterion, contract.success)
     left = ", ".join(f"{name} {line.limit - line.spent}" for name, line in position.budgets.items())
     lines.append(f"This is turn {turn}. Budget left: {left}")
     return [Message(role="system", text=RULES), Message(role="user", text="\n".join(lines))]

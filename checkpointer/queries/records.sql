@@ -73,6 +73,23 @@ WHERE CASE WHEN %(effect)s::text IS NOT NULL THEN e.effect_id = %(effect)s
            ELSE e.status IN ('INTENT', 'EXECUTING', 'UNKNOWN_EFFECT') END
 ORDER BY t.started_at, e.bound_seq
 
+-- name: sent
+SELECT e.effect_id, x.type AS capability, e.status, d.body ->> 'decision' AS verdict,
+    coalesce((SELECT v.payload::json ->> 'operation_hash' FROM checkrein.events v
+        WHERE v.attempt_id = e.attempt_id AND v.seq = d.seq) = e.operation_hash, false)
+        AS same_operation,
+    x.permission_id IS NOT NULL OR EXISTS (
+        SELECT 1 FROM checkrein.approvals p JOIN checkrein.grants g USING (approval_id)
+        WHERE p.action_id = e.action_id AND p.operation_hash = e.operation_hash
+          AND p.status = 'USED' AND g.answer = 'approve') AS granted
+FROM checkrein.effects e
+JOIN checkrein.actions x ON x.action_id = e.action_id
+LEFT JOIN LATERAL (SELECT d.body, d.seq FROM checkrein.decisions d
+    WHERE d.action_id = e.action_id AND d.attempt_id = e.attempt_id AND d.phase = 'dispatch' AND d.seq < e.bound_seq
+    ORDER BY d.seq DESC LIMIT 1) d ON true
+WHERE e.attempt_id = %(attempt)s AND e.status NOT IN ('INTENT', 'DENIED')
+ORDER BY e.bound_seq
+
 -- name: authority
 SELECT tenant, kind, value, granted, said_by, reason,
     to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS at,

@@ -5,7 +5,7 @@ A check is written as its kind and what belongs to it, for example `- pytest: {p
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast, get_args
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -28,6 +28,9 @@ InWorkspace = Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[^/
 
 TestId = Annotated[str, Field(min_length=1, max_length=2048)]
 """One test by its name, as the runner writes it: tests/test_a.py::test_b, or class.name."""
+
+Module = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$", max_length=256)]
+"""A module of Python that is installed beside Checkrein."""
 
 SecretName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 """The name of a secret of this installation; its value is in no contract."""
@@ -75,8 +78,8 @@ class NamedTests(Frozen):
     Attributes:
         fail_to_pass: must pass now. That they failed before is the author's word.
         pass_to_pass: passed before and must still pass.
-        hidden: a folder beside the task file whose files are laid over the copy that is judged.
-            No model ever sees them, their names or their output.
+        hidden: a folder beside the task file, outside of the workspace, whose files are laid over
+            the copy that is judged. No model ever sees them, their names or their output.
     """
 
     fail_to_pass: list[TestId] = Field(default_factory=list[TestId], max_length=10_000)
@@ -86,9 +89,13 @@ class NamedTests(Frozen):
 
 
 class PytestSpec(NamedTests):
-    """Tests that pytest runs and reports; paths relative to the workspace, none means all."""
+    """Tests that pytest runs and reports; paths relative to the workspace, none means all.
+
+    `plugins`: modules of pytest plugins to load, for example pytest_asyncio.plugin; no other is.
+    """
 
     paths: list[InWorkspace] = Field(default_factory=list[InWorkspace], max_length=256)
+    plugins: list[Module] = Field(default_factory=list[Module], max_length=32)
 
 
 class PytestCheck(Frozen):
@@ -124,13 +131,17 @@ class Level(StrEnum):
 class SarifSpec(Frozen):
     """A scan that writes SARIF 2.1.0 at `report`. Findings above `worst` fail.
 
-    `allow`: ids of rules whose findings a person has looked at.
+    Attributes:
+        allow: ids of rules whose findings a person has looked at.
+        count_suppressed: a model can write a suppression into the code as well as a person, so
+            that suppressed findings count unless this is false.
     """
 
     argv: Argv
     report: InWorkspace
     worst: Level = Level.NOTE
     allow: list[Word] = Field(default_factory=list[Word], max_length=1_000)
+    count_suppressed: bool = True
     timeout_s: Seconds = 120
 
 
@@ -346,26 +357,6 @@ class HumanCheck(Frozen):
     human: HumanSpec
 
 
-KINDS: Mapping[str, type[Frozen]] = {
-    "command": CommandCheck,
-    "pytest": PytestCheck,
-    "junit": JunitCheck,
-    "sarif": SarifCheck,
-    "json_schema": JsonSchemaCheck,
-    "file_state": FileStateCheck,
-    "sql_state": SqlStateCheck,
-    "http_state": HttpStateCheck,
-    "unchanged": UnchangedCheck,
-    "diff_within": DiffWithinCheck,
-    "artifact": ArtifactCheck,
-    "policy_obeyed": PolicyObeyedCheck,
-    "text_match": TextMatchCheck,
-    "model_judge": ModelJudgeCheck,
-    "human": HumanCheck,
-}
-"""Every kind of check, by the word that it is written with."""
-
-
 def kind_of(check: object) -> str:
     """The kind of a check, also of one that is still a mapping; what it is not is no kind."""
     if isinstance(check, Mapping):
@@ -396,3 +387,8 @@ Check = Annotated[
     | Annotated[HumanCheck, Tag("human check")],
     Discriminator(_tag),
 ]
+
+_FORMS: list[type[Frozen]] = [get_args(tagged)[0] for tagged in get_args(get_args(Check)[0])]
+
+KINDS: Mapping[str, type[Frozen]] = {next(iter(form.model_fields)): form for form in _FORMS}
+"""Every kind of check, by the word that it is written with."""

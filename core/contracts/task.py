@@ -1,12 +1,23 @@
 """The task contract: what is asked, in forms that code can enforce."""
 
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from checkrein.contracts.budget import BudgetLimits
-from checkrein.contracts.check import Check, CommandCheck, Glob, UnchangedCheck
+from checkrein.contracts.check import (
+    STRENGTH_ORDER,
+    Check,
+    CommandCheck,
+    Glob,
+    JunitCheck,
+    PytestCheck,
+    SarifCheck,
+    Strength,
+    UnchangedCheck,
+)
 from checkrein.contracts.codec import Frozen, digest_of
 
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\w.@+-]+$")]
@@ -31,6 +42,45 @@ class Risk(StrEnum):
 
 
 RISK_ORDER = (Risk.LOW, Risk.MEDIUM, Risk.HIGH)
+
+LEAST_STRENGTH: Mapping[Risk, Strength] = {
+    Risk.LOW: Strength.GUARD,
+    Risk.MEDIUM: Strength.OUTPUT,
+    Risk.HIGH: Strength.TESTS,
+}
+"""At least one check must be as strong as this, or stronger."""
+
+BARRED_STRENGTHS: Mapping[Risk, frozenset[Strength]] = {
+    Risk.LOW: frozenset(),
+    Risk.MEDIUM: frozenset(),
+    Risk.HIGH: frozenset({Strength.JUDGE}),
+}
+"""What may not decide at all."""
+
+
+def shortfall(risk: Risk, strengths: Collection[Strength]) -> str | None:
+    """Why checks of these strengths do not prove enough for a risk; None where they do."""
+    barred = sorted(BARRED_STRENGTHS[risk] & set(strengths))
+    if barred:
+        return (
+            f"risk: {risk} lets no {barred[0]} decide; replace model_judge by a check that code "
+            "can make, or let a person judge (human)"
+        )
+    least = STRENGTH_ORDER.index(LEAST_STRENGTH[risk])
+    if any(STRENGTH_ORDER.index(strength) >= least for strength in strengths):
+        return None
+    enough = " or ".join(STRENGTH_ORDER[least:])
+    return (
+        f"risk: {risk} needs at least one check of strength {enough}; add {_EXAMPLES[risk]}, "
+        "or lower the risk"
+    )
+
+
+_EXAMPLES = {
+    Risk.LOW: "any check",
+    Risk.MEDIUM: "a text_match, json_schema, pytest, command or *_state check",
+    Risk.HIGH: "a pytest, junit, sarif, command, file_state, sql_state or http_state check",
+}
 
 
 class WorkspaceSpec(Frozen):
@@ -125,11 +175,13 @@ class TaskContract(Frozen):
     def _consistent(self) -> "TaskContract":
         if len(set(self.capabilities)) != len(self.capabilities):
             raise ValueError("capabilities names one capability twice")
-        makes_report = any(isinstance(check, CommandCheck) for check in self.success)
-        if "test_report" in self.artifacts and not makes_report:
+        if "test_report" in self.artifacts and not _reporting(self.success):
             raise ValueError(
                 "artifacts expects a test_report, and no command under success makes one"
             )
+        short = shortfall(self.risk, {check.strength for check in self.success})
+        if short is not None:
+            raise ValueError(short)
         return self
 
     @property
@@ -150,6 +202,12 @@ class TaskContract(Frozen):
     def offline(self) -> bool:
         """Whether `network: none` stands among the constraints."""
         return any(isinstance(item, NetworkConstraint) for item in self.constraints)
+
+
+def _reporting(checks: Sequence[Check]) -> bool:
+    """Whether one of the checks leaves a report of what it ran."""
+    kinds = CommandCheck | PytestCheck | JunitCheck | SarifCheck
+    return any(isinstance(check, kinds) for check in checks)
 
 
 class TaskStatus(StrEnum):

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from checkrein.contracts.check import Strength
-from checkrein.contracts.codec import Frozen
+from checkrein.contracts.codec import Frozen, digest_of
 
 
 class CheckStatus(StrEnum):
@@ -22,6 +22,8 @@ class CheckResult(Frozen):
 
     Attributes:
         gap: the smallest useful diagnostic, safe to show to the model.
+        check_id: which check of the contract this answers, see `check_id`; None for what is
+            always looked at besides.
         strength: how much its kind proves.
         repairable: whether another round by the model could mend it.
         evidence_ref: the whole output of the check, for people.
@@ -30,6 +32,7 @@ class CheckResult(Frozen):
 
     kind: str
     name: str
+    check_id: str | None = None
     status: CheckStatus
     gap: str = ""
     exit_code: int | None = None
@@ -40,10 +43,17 @@ class CheckResult(Frozen):
     measured: dict[str, int] = Field(default_factory=dict[str, int])
 
 
+def check_id(check: Frozen) -> str:
+    """The digest of one check of a contract, by which its result is known again."""
+    return digest_of(check.model_dump(mode="json"))
+
+
 class VerificationResult(Frozen):
     """The verdict on one state of the world. It says nothing about any other state.
 
     Attributes:
+        verifier_version: name and version of each verifier that judged.
+        status: ERROR where a check could not run, whatever the others found.
         state_digest: digest of the workspace that was verified.
         repairable: whether another round by the model could mend it.
         environment_ref: what the checks ran in.
@@ -64,3 +74,8 @@ class VerificationResult(Frozen):
     def accepted(self) -> bool:
         """Whether every check passed."""
         return self.status is CheckStatus.PASS
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a check could not run, so that nobody knows."""
+        return self.status is CheckStatus.ERROR

@@ -9,8 +9,8 @@ from checkrein.contracts.approval import Answer, ApprovalGrant, ApprovalRequest
 from checkrein.contracts.attempt import Attempt
 from checkrein.contracts.budget import Budget, BudgetLine
 from checkrein.contracts.codec import Frozen
-from checkrein.contracts.decision import PolicyDecision
-from checkrein.contracts.effect import Effect, ToolTry
+from checkrein.contracts.decision import PolicyDecision, Verdict
+from checkrein.contracts.effect import Effect, EffectStatus, ToolTry
 from checkrein.contracts.observation import Observation
 from checkrein.contracts.permission import Permission
 from checkrein.contracts.task import Task, TaskContract
@@ -134,6 +134,23 @@ class EffectRecord(Frozen):
     tries: list[ToolTry]
 
 
+class SentEffect(Frozen):
+    """One effect that left, with what it left under; by the database's own record.
+
+    Attributes:
+        verdict: the policy's last answer at dispatch before it was bound; None where it has none.
+        same_operation: whether that answer was about the operation that was sent.
+        granted: whether a person's yes to that operation was spent on it, or a permission used.
+    """
+
+    effect_id: str
+    capability: str
+    status: EffectStatus
+    verdict: Verdict | None
+    same_operation: bool
+    granted: bool
+
+
 class Word(Frozen):
     """What a person took back or gave. kind: user, agent, capability, resource or grant."""
 
@@ -208,6 +225,10 @@ class Records(Protocol):
 
     async def ledger(self, attempt_id: str | None = None) -> list[EffectRecord]:
         """The attempt's effects, in order of binding; without one, all that are not settled."""
+        ...
+
+    async def sent(self, attempt_id: str) -> list[SentEffect]:
+        """The attempt's effects that were sent, with what allowed each, in order of binding."""
         ...
 
     async def effect(self, effect_id: str) -> EffectRecord:

@@ -33,3 +33,10 @@ class Workspace(Protocol):
     async def diff(self) -> str:
         """Unified diff of all text files from the baseline to now; binary files are named."""
         ...
+
+    async def original(self, path: str) -> bytes | None:
+        """A file's content, or a link's target, as it was at the start.
+
+        None where there was none, or a folder. Raises IntegrityError as `changed` does.
+        """
+        ...

@@ -103,6 +103,15 @@ async def changes_are_named(opened: Opened) -> None:
     _must(await opened.workspace.changed([NOTES]) == [NOTES], "a file that is gone is not named")
 
 
+async def the_original_stays(opened: Opened) -> None:
+    """What a file was at the start can be read whatever became of it."""
+    _change(opened.root / TEXT)
+    (opened.root / NOTES).unlink()
+    _change(opened.root / "src" / "new.py")
+    read = [await opened.workspace.original(path) for path in (TEXT, NOTES, "src/new.py", "src")]
+    _must(read == [b"one\ntwo\n", b"note\n", None, None], f"at the start there was {read}")
+
+
 async def the_diff_shows_text_and_names_the_rest(opened: Opened) -> None:
     """Text is shown line by line; what is no text is named."""
     _must(await opened.workspace.diff() == "", "there is a diff at the start")
@@ -123,6 +132,7 @@ CHECKS: dict[str, Check] = {
         git_is_left_out,
         a_copy_is_what_it_was_made_of,
         changes_are_named,
+        the_original_stays,
         the_diff_shows_text_and_names_the_rest,
     )
 }

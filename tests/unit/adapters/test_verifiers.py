@@ -8,7 +8,8 @@ import pytest
 from checkrein.adapters.artifact_files import FolderArtifactStore
 from checkrein.adapters.command_output import without_host_paths
 from checkrein.adapters.command_runner import LocalCommandRunner
-from checkrein.adapters.command_verifier import MAX_GAP, CommandVerifier
+from checkrein.adapters.command_verifier import CommandVerifier
+from checkrein.adapters.judged_command import MAX_GAP
 from checkrein.adapters.unchanged_verifier import UnchangedVerifier
 from checkrein.adapters.workspace import FolderWorkspace
 from checkrein.contracts.check import Check, CommandCheck, CommandSpec, UnchangedCheck

@@ -66,6 +66,14 @@ def fail_check(payload: dict[str, Any]) -> None:
     payload["result"]["checks"][0] |= {"status": "FAIL", "exit_code": 1}
 
 
+def drop_check(payload: dict[str, Any], kind: str) -> None:
+    """Leave the checks of one kind out of a verification."""
+    checks = payload["result"]["checks"]
+    left = [check for check in checks if check["kind"] != kind]
+    assert len(left) < len(checks)
+    checks[:] = left
+
+
 MUTATIONS: dict[str, tuple[str, forged.Change]] = {
     "a result without a call": ("result_has_call", without("action_proposed")),
     "a result before any answer": ("result_has_call", without("model_responded")),
@@ -113,7 +121,19 @@ MUTATIONS: dict[str, tuple[str, forged.Change]] = {
     ),
     "verified without a look at protected paths": (
         "verified_by_evidence",
-        edited("verification_finished", lambda p: p["result"]["checks"].pop(1)),
+        edited("verification_finished", lambda p: drop_check(p, "unchanged")),
+    ),
+    "verified without a look at the policy": (
+        "verified_by_evidence",
+        edited("verification_finished", lambda p: drop_check(p, "policy_obeyed")),
+    ),
+    "verified by another check": (
+        "verified_by_evidence",
+        edited("verification_finished", lambda p: p["result"]["checks"][0].update(check_id="x")),
+    ),
+    "verified by a weaker check": (
+        "verified_by_evidence",
+        edited("verification_finished", lambda p: p["result"]["checks"][0].update(strength=None)),
     ),
     "verified for another contract": (
         "verified_by_evidence",
@@ -237,7 +257,9 @@ STRANGE: st.SearchStrategy[Any] = (
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None
+)
 @given(st.data())
 def test_no_trace_whatever_makes_the_check_fall_over(evidence: Path, data: st.DataObject) -> None:
     """Protects: whoever is checked cannot stop the check by a folder that makes it crash."""

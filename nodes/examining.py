@@ -1,0 +1,179 @@
+"""Examining a sealed candidate: which checks are run, in which order, and what they amount to.
+
+Cheap guards come first and persons last. What costs money or a person's time is asked for only
+where everything before it has passed; all other checks are run in any case, so that one repair can
+mend all that is wrong.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from checkrein.contracts.artifact import Artifact
+from checkrein.contracts.check import (
+    Check,
+    JunitCheck,
+    PolicyObeyedCheck,
+    PytestCheck,
+    Strength,
+    UnchangedCheck,
+    kind_of,
+)
+from checkrein.contracts.verification import (
+    CheckResult,
+    CheckStatus,
+    VerificationResult,
+    check_id,
+)
+from checkrein.errors import EnvironmentFault
+from checkrein.nodes.compensation import not_shown
+from checkrein.nodes.run import Run
+from checkrein.nodes.standing_checks import (
+    acceptance,
+    moved,
+    policy_obeyed,
+    products,
+    strong_enough,
+)
+from checkrein.ports.records import Position
+from checkrein.ports.verifier import Examination, Verifier
+
+VERSION = "gate/1"
+
+ORDER = (
+    Strength.GUARD,
+    Strength.STATE,
+    Strength.OUTPUT,
+    Strength.TESTS,
+    Strength.JUDGE,
+    Strength.PERSON,
+)
+"""By what a check costs; not by what it proves."""
+
+COSTLY = frozenset({Strength.JUDGE, Strength.PERSON})
+
+
+class Examined(NamedTuple):
+    """What was found, and by which verifiers."""
+
+    results: list[CheckResult]
+    versions: set[str]
+
+
+async def examined(
+    run: Run, position: Position, sealed: str, artifacts: Sequence[Artifact]
+) -> Examined:
+    """Every check of the contract, and what is always looked at besides.
+
+    Raises:
+        EnvironmentFault: the machine lacks what a check needs.
+        WorkStopped: the run is to stop.
+    """
+    obeyed = await policy_obeyed(run)
+    found = Examined(
+        [
+            obeyed,
+            *strong_enough(run.contract),
+            *await not_shown(run),
+            *acceptance(run.contract, position, sealed),
+        ],
+        {VERSION},
+    )
+    if run.contract.protected:
+        guard = UnchangedCheck(unchanged=run.contract.protected)
+        found.results.append(await _judged(run, guard, sealed, found.versions))
+    for check in sorted(run.contract.success, key=lambda check: ORDER.index(check.strength)):
+        if check.strength in COSTLY and not all(map(_passed, found.results)):
+            continue
+        if isinstance(check, PolicyObeyedCheck):
+            result = obeyed
+        else:
+            result = await _judged(run, check, sealed, found.versions)
+        found.results.append(result.model_copy(update={"check_id": check_id(check)}))
+    found.results.extend(await products(run, found.results, artifacts))
+    if await run.ports.workspace.digest() != sealed:
+        found.results.append(_moved(run))
+    return found
+
+
+def hides_tests(checks: Sequence[Check]) -> bool:
+    """Whether any of them runs tests that no model may see."""
+    return any(
+        (isinstance(check, PytestCheck) and check.pytest.hidden is not None)
+        or (isinstance(check, JunitCheck) and check.junit.hidden is not None)
+        for check in checks
+    )
+
+
+def _passed(result: CheckResult) -> bool:
+    return result.status is CheckStatus.PASS
+
+
+def _moved(run: Run) -> CheckResult:
+    return moved(repairable=not hides_tests(run.contract.success))
+
+
+async def _judged(run: Run, check: Check, sealed: str, versions: set[str]) -> CheckResult:
+    """Run one check on a copy of its own, which must be a copy of what was sealed."""
+    workspace, verifier = run.ports.workspace, _verifier_of(run, check)
+    versions.add(verifier.version)
+    async with _scratch() as folder:
+        copy = folder / "candidate"
+        if await workspace.copy_to(copy) != sealed:
+            return _moved(run)
+        examination = Examination(
+            attempt_id=run.attempt_id, contract=run.contract, copy_root=copy, state_digest=sealed
+        )
+        found = await run.interruptible(verifier.verify(check, examination, workspace))
+    # What a kind is called and proves is not its verifier's to say.
+    return found.model_copy(update={"kind": kind_of(check), "strength": check.strength})
+
+
+def _verifier_of(run: Run, check: Check) -> Verifier:
+    verifier = next((each for each in run.ports.verifiers if each.judges(check)), None)
+    if verifier is None:
+        raise EnvironmentFault(f"No verifier judges {type(check).__name__}.", op="gate.judge")
+    return verifier
+
+
+@asynccontextmanager
+async def _scratch() -> AsyncGenerator[Path]:
+    """A folder for one check, made and removed off the event loop.
+
+    Raises:
+        EnvironmentFault: the machine has no room for one.
+    """
+    try:
+        made = await asyncio.to_thread(tempfile.TemporaryDirectory, prefix="checkrein-verify-")
+    except OSError as error:
+        raise EnvironmentFault(
+            f"There is no temporary folder to verify in: {error}. Make room, or set TMPDIR.",
+            op="gate.scratch",
+            code="no_temporary_folder",
+        ) from error
+    try:
+        yield Path(made.name)
+    finally:
+        await asyncio.to_thread(made.cleanup)
+
+
+def verdict_of(run: Run, sealed: str, found: Examined) -> VerificationResult:
+    """What the checks amount to. Any that could not run leaves it undecided."""
+    bad = [check for check in found.results if not _passed(check)]
+    undecided = any(check.status is CheckStatus.ERROR for check in bad)
+    worst = CheckStatus.ERROR if undecided else CheckStatus.FAIL
+    return VerificationResult(
+        contract_version=run.contract_version,
+        verifier_version=", ".join(sorted(found.versions)),
+        # What was asked for stands first.
+        checks=sorted(found.results, key=lambda check: check.check_id is None),
+        status=worst if bad else CheckStatus.PASS,
+        state_digest=sealed,
+        evidence_refs=[check.evidence_ref for check in found.results if check.evidence_ref],
+        environment_ref="copy",
+        repairable=bool(bad) and not undecided and all(check.repairable for check in bad),
+        gaps=[f"{check.name}: {check.gap}" for check in bad],
+    )
