@@ -21,7 +21,7 @@ TIME_LIMIT_S = 60
 
 _ARGV = (
     *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
-    *("-o", "junit_family=xunit1", "--continue-on-collection-errors"),
+    "--continue-on-collection-errors",
 )
 _ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -95,25 +95,33 @@ async def _outcomes(copy: Path, report: Path) -> Outcomes:
             await process.wait()
     said = out.decode("utf-8", "replace")[-2000:]
     try:
-        return Outcomes(await asyncio.to_thread(_read, report), said)
+        return Outcomes(await asyncio.to_thread(_read, report, copy), said)
     except FileNotFoundError as error:
         message = f"pytest made no report in {copy}: {said}"
         raise EnvironmentFault(message, op="repairs.oracle") from error
 
 
-def _read(report: Path) -> dict[str, bool]:
+def _read(report: Path, copy: Path) -> dict[str, bool]:
     """Ids as pytest writes them. A test that was skipped has not passed, and has not failed."""
     passed: dict[str, bool] = {}
     # pytest wrote it a moment ago, on this machine.
     for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314
         endings = {child.tag for child in case}
         if "skipped" not in endings:
-            name = _id(case.get("file") or "", case.get("classname") or "", case.get("name") or "")
+            name = _id(copy, case.get("classname") or "", case.get("name") or "")
             passed[name] = passed.get(name, True) and not endings & {"failure", "error"}
     return passed
 
 
-def _id(file: str, classname: str, name: str) -> str:
-    module = file.removesuffix(".py").replace("/", ".")
-    inner = classname.removeprefix(module).strip(".")
-    return "::".join(part for part in (file, *inner.split("."), name) if part)
+def _id(copy: Path, classname: str, name: str) -> str:
+    """An id from the dotted name of module and class.
+
+    The report's own `file` is where a function is written, which for an inherited test is not
+    where it runs.
+    """
+    parts = classname.split(".")
+    for length in range(len(parts), 0, -1):
+        file = "/".join(parts[:length]) + ".py"
+        if (copy / file).is_file():
+            return "::".join([file, *parts[length:], name])
+    return "::".join(part for part in (classname, name) if part)

@@ -97,7 +97,9 @@ def _named(before: Outcomes, after: Outcomes) -> Named:
             op="repairs.split",
         )
     functions = list(dict.fromkeys(map(function_of, fail)))
-    return Named(fail, passing, functions[(len(functions) + 1) // 2 :])
+    hidden = functions[(len(functions) + 1) // 2 :]
+    # A hidden function takes along what passes of its parameters.
+    return Named(fail, [test for test in passing if function_of(test) not in hidden], hidden)
 
 
 def _split(split: Split, named: Named) -> None:

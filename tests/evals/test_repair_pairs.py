@@ -15,15 +15,18 @@ from checkrein.evals.repair_split import Split, mended
 
 BEFORE = "def half(n):\n    return n / 2\n\n\nA = 1\n\n\ndef third(n):\n    return n / 3\n"
 AFTER = "def half(n):\n    return n // 2\n\n\nA = 1\n\n\ndef third(n):\n    return n // 3\n"
-TESTS = """from shares import half, third
+TESTS = """import pytest
+
+from shares import half, third
 
 
 def test_half():
     assert half(5) == 2
 
 
-def test_third():
-    assert third(7) == 2
+@pytest.mark.parametrize("n", [3, 7])
+def test_third(n):
+    assert third(n) == n // 3
 
 
 def test_even():

@@ -7,7 +7,7 @@ import pytest
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.evals import repair_report as report
 from checkrein.evals.repair_cases import CASES, QUICK, Claimant, Repair, repairs
-from checkrein.evals.repair_oracle import sound
+from checkrein.evals.repair_oracle import run_tests, sound
 from checkrein.evals.repair_runs import Tried, allowing, bench
 from checkrein.evals.repairs import jobs, plan_of
 from checkrein.settings import Settings
@@ -40,6 +40,22 @@ async def test_the_oracle_believes_the_original_tests_alone(tmp_path: Path) -> N
     (folder / "lru.py").write_bytes((repair.program / "lru.py").read_bytes())
     (folder / "tests" / "test_lru.py").write_text("def test_fine():\n    pass\n")
     assert not await sound(repair, folder)
+
+
+async def test_an_inherited_test_is_named_where_it_runs(tmp_path: Path) -> None:
+    """Protects: real projects share tests by base classes, and each class counts by itself."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "__init__.py").write_text(
+        "class Base:\n    def test_it(self):\n        assert self.good\n"
+    )
+    (tmp_path / "tests" / "test_both.py").write_text(
+        "from . import Base\n\n\nclass TestA(Base):\n    good = True\n\n\n"
+        "class TestB(Base):\n    good = False\n"
+    )
+    assert (await run_tests(tmp_path)).passed == {
+        "tests/test_both.py::TestA::test_it": True,
+        "tests/test_both.py::TestB::test_it": False,
+    }
 
 
 def tried(who: Claimant, status: AttemptStatus, *, is_sound: bool, told: bool = False) -> Tried:
