@@ -101,6 +101,11 @@ bench-policy: setup opa ## decisions a second in each engine, and the policy's s
 bench-effects: setup ## what an effect costs: commits, round trips, effects a second, recovery
 	$(BIN)/python -m checkrein.evals.benchmark_effects $(ARGS)
 
+.PHONY: repairs
+repairs: setup ## programs with bugs, and models that claim to have mended them (ARGS=--quick for some)
+	$(BIN)/pytest -q -n 2 -m "slow or not slow" tests/evals/test_repair_cases.py
+	$(BIN)/python -m checkrein.evals.repairs $(ARGS)
+
 .PHONY: crash
 crash: setup ## the crash table, all of it (ARGS=--quick for some, ARGS="--cell NAME" for one)
 	$(BIN)/checkrein crashtest $(ARGS)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-# Example projects are data; what lies below these folders is no source of ours.
-DATA = ("examples", "tests/fixtures")
+# Example projects and programs under repair are data; what lies below is no source of ours.
+DATA = ("examples", "evals/cases", "tests/fixtures")
 SKIPPED = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"}
 
 
