@@ -4,7 +4,7 @@ import asyncio
 import importlib.util
 import shutil
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from checkrein.adapters.blocking import to_end
@@ -82,14 +82,16 @@ class PytestVerifier:
             return _result(spec, CheckStatus.ERROR, why)
         if steering or theirs:
             return _result(spec, CheckStatus.FAIL, _not_theirs(steering, theirs))
-        return await self._judged(spec, examination)
+        return await self._judged(spec, examination, laid)
 
-    async def _judged(self, spec: PytestSpec, examination: Examination) -> CheckResult:
+    async def _judged(
+        self, spec: PytestSpec, examination: Examination, laid: frozenset[str]
+    ) -> CheckResult:
         copy, control = examination.copy_root, Control()
         await asyncio.to_thread(control.lay, copy)
         own = await asyncio.to_thread(_laid_beside, copy)
         seen = Path(self._door.seen(own.parent))
-        argv = await asyncio.to_thread(lambda: _argv(spec, copy, seen, control))
+        argv = await asyncio.to_thread(lambda: _argv(spec, copy, seen, control, _tests_among(laid)))
         done = await run_in_copy(self._door, argv, examination, spec.timeout_s, root=own.parent)
         if isinstance(done, str):
             raise EnvironmentFault(done, op="pytest.run")  # Python itself is never the candidate's
@@ -102,7 +104,7 @@ class PytestVerifier:
             producer=_VERSION,
         )
         doubt = _doubt(ran, found, control, spec.timeout_s)
-        outcome = verdict(found.report, spec)
+        outcome = verdict(found.report, spec, laid)
         passed = doubt is None and outcome.passed
         why, place = "", str(seen / copy.name)
         if doubt is not None:
@@ -189,13 +191,24 @@ def _laid_beside(copy: Path) -> Path:
     return own
 
 
-def _argv(spec: PytestSpec, copy: Path, seen: Path, control: Control) -> list[str]:
+def _tests_among(laid: frozenset[str]) -> list[str]:
+    """Those of the hidden files that hold tests, by the names that pytest looks for."""
+    names = {file: PurePosixPath(file).name for file in laid}
+    found = [f for f, n in names.items() if n.startswith("test_") or n.endswith("_test.py")]
+    return sorted(file for file in found if file.endswith(".py"))
+
+
+def _argv(
+    spec: PytestSpec, copy: Path, seen: Path, control: Control, hidden: list[str]
+) -> list[str]:
     """The whole command; what stands last outdoes what a project's own options say. Blocking.
 
     `seen`: where the command finds the folder that holds the copy and ours.
     """
     config, scratch, place = config_of(copy), seen / _OWN, seen / copy.name
     chosen = spec.paths or [file for file in _files_of(spec) if (copy / file).is_file()]
+    if chosen:
+        chosen = [*dict.fromkeys([*chosen, *hidden])]
     own = [f"--{name}={value}" for name, value in _options(place, scratch).items()]
     settings = {
         "cache_dir": str(scratch / "cache"),

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from checkrein.adapters.junit_report import Case, CaseName, Ended, Report
@@ -17,6 +17,8 @@ MAX_LINE = 300
 
 MAX_LINES = 4
 """Most lines that a failing test shows of itself."""
+
+_NOT_PASSED = frozenset({Ended.FAILED, Ended.ERROR})
 
 
 @dataclass(frozen=True)
@@ -34,21 +36,39 @@ class Verdict:
     total: int
 
 
-def verdict(report: Report, wanted: NamedTests) -> Verdict:
-    """Judge a report. A named test that was not reported as passed has failed."""
+def verdict(report: Report, wanted: NamedTests, laid: Collection[str] | None = None) -> Verdict:
+    """Judge a report. A named test that was not reported as passed has failed.
+
+    Hidden tests count besides the named ones, and at least one must have run. `laid`: the files
+    that hold them; None where a report does not tell files apart, so that every test counts.
+    """
     named = list(dict.fromkeys([*wanted.fail_to_pass, *wanted.pass_to_pass]))
-    if named:
-        known = _by_name(report)
-        found = [(test, _worst(known[plain_name(test)])) for test in named]
-        bad = [(test, case) for test, case in found if case is None or case.ended != Ended.PASSED]
-        return Verdict(not bad, list(bad), len(named))
-    failing = [
-        (shown(name), case)
-        for name, case in report.cases.items()
-        if case.ended in {Ended.FAILED, Ended.ERROR}
-    ]
-    ran = [case for case in report.cases.values() if case.ended != Ended.SKIPPED]
+    if not named:
+        return _all_of(report.cases)
+    known = _by_name(report)
+    found = [(test, _worst(known[plain_name(test)])) for test in named]
+    bad = [(test, case) for test, case in found if case is None or case.ended != Ended.PASSED]
+    visible_ones = Verdict(not bad, list(bad), len(named))
+    if wanted.hidden is None:
+        return visible_ones
+    hidden = _all_of(
+        {name: case for name, case in report.cases.items() if laid is None or _of(name, laid)}
+    )
+    both = dict([*visible_ones.bad, *hidden.bad])
+    passed = visible_ones.passed and hidden.passed
+    return Verdict(passed, list(both.items()), visible_ones.total + hidden.total)
+
+
+def _all_of(cases: Mapping[CaseName, Case]) -> Verdict:
+    failing = [(shown(n), case) for n, case in cases.items() if case.ended in _NOT_PASSED]
+    ran = [case for case in cases.values() if case.ended != Ended.SKIPPED]
     return Verdict(bool(ran) and not failing, list(failing), len(ran))
+
+
+def _of(name: CaseName, files: Collection[str]) -> bool:
+    """Whether a test is of one of these files, as pytest names it by its module."""
+    modules = [file.removesuffix(".py").replace("/", ".") for file in files]
+    return any(f"{shown(name)}.".startswith(f"{module}.") for module in modules)
 
 
 def _by_name(report: Report) -> Mapping[str, list[Case]]:

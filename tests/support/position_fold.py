@@ -8,12 +8,22 @@ from dataclasses import replace
 from typing import Any
 
 from folded import OPEN_ACTION, Folded, Proposed, Turn, must
+from position_effects import (
+    bound,
+    deduplicated,
+    effect_denied,
+    executing,
+    pending,
+    read_back,
+    received,
+    reconciled,
+    retried,
+)
 
 from checkrein.contracts import event as e
 from checkrein.contracts.action import ActionStatus
 from checkrein.contracts.approval import Answer, ApprovalGrant, ApprovalRequest, ApprovalStatus
 from checkrein.contracts.attempt import AttemptStatus
-from checkrein.contracts.effect import Effect, EffectStatus, OutcomeSource
 from checkrein.contracts.event import Payload
 from checkrein.contracts.judgement import Judgement
 from checkrein.contracts.progress import Rung
@@ -148,70 +158,6 @@ def _stale(f: Folded, p: e.ApprovalStale) -> None:
     _request(f, p.approval_id, p.action_id)
     f.step_approval(p.approval_id, "stale")
     f.step_action(p.action_id, "stale")
-
-
-def _bound(f: Folded, p: e.IntentBound) -> None:
-    must(p.key not in f.effects)
-    f.step_action(p.action_id, None)
-    bound = {**p.model_dump(exclude={"v", "type"}), "attempt_id": f.attempt.attempt_id}
-    f.effects[p.key] = Effect.model_validate({**bound, "status": EffectStatus.INTENT})
-
-
-def _executing(f: Folded, p: e.EffectExecuting) -> None:
-    must(f.cancel_reason is None and p.fence == f.fence)
-    before = next((x.fence for x in f.effects.values() if x.effect_id == p.effect_id), 0)
-    marked = p.model_dump(include={"fence", "from_version", "to_version"}) | {"pending": False}
-    f.step_effect(p.effect_id, p.action_id, "executing", **marked)
-    must(before < p.fence)
-    f.step_action(p.action_id, "running")
-
-
-def _received(f: Folded, p: e.EffectCommitted | e.EffectRefused | e.EffectUnknown) -> None:
-    word = p.type.removeprefix("effect_")
-    then = {"committed": "succeeded", "refused": "failed", "unknown": "unknown"}[word]
-    source = None if word == "unknown" else OutcomeSource.EXECUTED
-    f.step_effect(p.effect_id, p.action_id, word, outcome=p.outcome, source=source, pending=False)
-    f.step_action(p.action_id, then)
-
-
-def _retried(f: Folded, p: e.EffectRetried) -> None:
-    must(f.cancel_reason is None)
-    f.step_effect(p.effect_id, p.action_id, "retried")
-    must(any(x.effect_id == p.effect_id and x.fence == p.fence for x in f.effects.values()))
-    must(p.fence == f.fence)
-    f.step_action(p.action_id, None)
-
-
-def _pending(f: Folded, p: e.EffectPending) -> None:
-    if p.sent:
-        f.step_effect(p.effect_id, p.action_id, "pending", pending=True)
-    f.step_action(p.action_id, None if p.sent else "pending")
-
-
-def _read_back(f: Folded, p: e.EffectVerified) -> None:
-    found = next((x for x in f.effects.values() if x.effect_id == p.effect_id), None)
-    must(found is not None and found.action_id == p.action_id)
-    assert found is not None
-    must(found.status is EffectStatus.COMMITTED and found.verified is None)
-    f.effects[found.key] = found.model_copy(update={"verified": p.holds})
-    f.step_action(p.action_id, None)
-
-
-def _reconciled(f: Folded, p: e.EffectReconciled) -> None:
-    applied = p.outcome.status is EffectStatus.COMMITTED
-    must(applied or p.outcome.status is EffectStatus.NOT_APPLIED)
-    word = "reconciled" if applied else "not_applied"
-    f.step_effect(p.effect_id, p.action_id, word, outcome=p.outcome, source=p.source, pending=False)
-    f.step_action(p.action_id, None if applied else "failed")
-
-
-def _effect_denied(f: Folded, p: e.EffectDenied) -> None:
-    f.step_effect(p.effect_id, p.action_id, "denied")
-    f.step_action(p.action_id, None)
-
-
-def _deduplicated(f: Folded, p: e.ActionDeduplicated) -> None:
-    f.step_action(p.action_id, "deduplicated")
 
 
 def _observed(f: Folded, p: e.Observed) -> None:
@@ -396,17 +342,17 @@ _HANDLERS: dict[type, Callable[[Folded, Any], None]] = {
     e.PlanAccepted: _not_permitted,
     e.ResultAccepted: _not_permitted,
     e.ApprovalStale: _stale,
-    e.IntentBound: _bound,
-    e.EffectExecuting: _executing,
-    e.EffectCommitted: _received,
-    e.EffectRefused: _received,
-    e.EffectUnknown: _received,
-    e.EffectRetried: _retried,
-    e.EffectPending: _pending,
-    e.EffectReconciled: _reconciled,
-    e.EffectVerified: _read_back,
-    e.EffectDenied: _effect_denied,
-    e.ActionDeduplicated: _deduplicated,
+    e.IntentBound: bound,
+    e.EffectExecuting: executing,
+    e.EffectCommitted: received,
+    e.EffectRefused: received,
+    e.EffectUnknown: received,
+    e.EffectRetried: retried,
+    e.EffectPending: pending,
+    e.EffectReconciled: reconciled,
+    e.EffectVerified: read_back,
+    e.EffectDenied: effect_denied,
+    e.ActionDeduplicated: deduplicated,
     e.Observed: _observed,
     e.QuestionAsked: _question,
     e.TurnStopped: _stopped,

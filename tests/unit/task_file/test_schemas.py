@@ -1,87 +1,98 @@
-"""Schemas that a task file names: found beside it, and refused where they cannot be used."""
+"""The published JSON Schemas are those of the code, and say what the loader says."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+import schemas
+import yaml
+from jsonschema import Draft202012Validator
 
-from checkrein.adapters.task_file import load_task
-from checkrein.contracts.check import ArtifactCheck, JsonSchemaCheck
-from checkrein.errors import InputError
+from checkrein.contracts.budget import Budget, BudgetLimits
+from checkrein.contracts.codec import to_text
+from checkrein.contracts.decision import DecisionOutput, Verdict
+from checkrein.contracts.event import BudgetReserved, TurnStopped
+from checkrein.contracts.task import Risk, Task
 
-SCHEMA = {"type": "object"}
-
-
-def task(folder: Path, against: Any, mode: str = "copy") -> Path:
-    (folder / "work").mkdir(parents=True, exist_ok=True)
-    file = folder / "task.yaml"
-    file.write_text(
-        json.dumps(
-            {
-                "version": 1,
-                "goal": "x",
-                "workspace": {"path": "work", "mode": mode},
-                "capabilities": ["workspace.read"],
-                "success": [
-                    {"json_schema": {"file": "a.json", "against": against}},
-                    {
-                        "artifact": {
-                            "path": "a.json",
-                            "media_type": "application/json",
-                            "against": against,
-                        }
-                    },
-                ],
-            }
-        )
-    )
-    return file
+TASK = """\
+goal: g
+capabilities: [workspace.read]
+constraints: [{unchanged: [tests/**]}, {network: none}, prose]
+success: [{command: {argv: [pytest]}}]
+"""
 
 
-def test_a_schema_beside_the_task_is_found_from_anywhere(tmp_path: Path) -> None:
-    """Protects: the contract names one file, wherever the harness was started."""
-    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
-    first, second = load_task(task(tmp_path, "schema.json")).contract.success
-    assert isinstance(first, JsonSchemaCheck) and isinstance(second, ArtifactCheck)
-    assert first.json_schema.against == str(tmp_path / "schema.json")
-    assert second.artifact.against == str(tmp_path / "schema.json")
+def published(name: str) -> Any:
+    path = schemas.ROOT / schemas.FOLDER / schemas.file_name(name)
+    return Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))
 
 
-def test_a_schema_in_the_task_stays_as_it_is(tmp_path: Path) -> None:
-    """Protects: what is written in the task is part of its digest, word for word."""
-    (first, _) = load_task(task(tmp_path, SCHEMA)).contract.success
-    assert isinstance(first, JsonSchemaCheck) and first.json_schema.against == SCHEMA
+@pytest.mark.shows(13)
+def test_published_schemas_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
+    assert schemas.main(["--check"]) == 0, capsys.readouterr().err
+
+
+def test_check_finds_what_is_stale_missing_or_left_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = ["--root", str(tmp_path)]
+    assert schemas.main(["--check", *root]) == 1
+    assert schemas.main(root) == 0
+    assert schemas.main(["--check", *root]) == 0
+    folder = tmp_path / schemas.FOLDER
+    (folder / "task.v1.schema.json").write_text("{}", encoding="utf-8")
+    (folder / "effect.v1.schema.json").unlink()
+    (folder / "gone.v1.schema.json").write_text("{}", encoding="utf-8")
+    capsys.readouterr()
+    assert schemas.main(["--check", *root]) == 1
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split()[0].rpartition("/")[2] for line in told] == [
+        "effect.v1.schema.json",
+        "gone.v1.schema.json",
+        "task.v1.schema.json",
+    ]
+    assert schemas.main(root) == 0
+    assert schemas.main(["--check", *root]) == 0
+
+
+def test_every_schema_is_a_schema() -> None:
+    for text in schemas.schemas().values():
+        Draft202012Validator.check_schema(json.loads(text))
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("old", "new", "good"),
     [
-        (None, "No such file"),
-        ("{", "no JSON"),
-        ("[]", "no JSON object"),
-        (json.dumps({"$ref": "https://example.com/x.json"}), "only # is followed"),
-        (json.dumps({"$schema": "http://json-schema.org/draft-07/schema#"}), "another dialect"),
-        (json.dumps({"a": "x" * 300_000}), "larger than"),
+        ("goal", "goal", True),
+        ("goal: g", "gaol: g", False),
+        ("[pytest]", "[]", False),
+        ("network: none", "network: all", False),
+        ("workspace.read", "Workspace", False),
     ],
 )
-def test_a_schema_that_cannot_be_used_is_refused_before_anything_runs(
-    content: str | None, told: str, tmp_path: Path
-) -> None:
-    """Protects: the author hears it with the line, and no model is paid for nothing."""
-    if content is not None:
-        (tmp_path / "schema.json").write_text(content)
-    with pytest.raises(InputError, match=told) as refused:
-        load_task(task(tmp_path, "schema.json"))
-    assert "against" in str(refused.value)
+def test_task_schema_judges_like_the_loader(old: str, new: str, good: bool) -> None:
+    document: Any = yaml.safe_load(TASK.replace(old, new))
+    assert published("task").is_valid(document) is good
 
 
-def test_a_schema_that_the_model_could_change_is_refused(tmp_path: Path) -> None:
-    """Protects the check from whom it judges, also by way of a link."""
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work/schema.json").write_text(json.dumps(SCHEMA))
-    (tmp_path / "link.json").symlink_to("work/schema.json")
-    for name in ("work/schema.json", "link.json"):
-        with pytest.raises(InputError, match="lies in the workspace"):
-            load_task(task(tmp_path, name, mode="in_place"))
-        assert load_task(task(tmp_path, name)).contract.success
+@pytest.mark.shows(13)
+def test_what_is_stored_follows_its_schema() -> None:
+    task = Task(
+        task_id="t",
+        tenant="local",
+        contract_version="sha256:0",
+        risk=Risk.LOW,
+        budget=BudgetLimits.model_validate({}),
+        requested_by="alice",
+    )
+    output = DecisionOutput(decision=Verdict.ALLOW, reason_code="read", reasons=["read"])
+    for name, noun in (
+        ("stored_task", task),
+        ("decision_output", output),
+        ("event_payload", TurnStopped(turn=1, why="empty_reply")),
+        ("event_payload", BudgetReserved(turn=1, amounts={Budget.STEPS: 1})),
+    ):
+        published(name).validate(json.loads(to_text(noun)))
+    with_more = json.loads(to_text(task)) | {"mood": "good"}
+    assert not published("stored_task").is_valid(with_more)
