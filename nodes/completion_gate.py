@@ -1,6 +1,6 @@
 """completion_gate: seal the candidate, let independent code judge it, and compare again."""
 
-from checkrein.contracts.artifact import Artifact
+from checkrein.contracts.artifact import Artifact, ChangedFile
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.budget import Budget
 from checkrein.contracts.codec import digest_of, visible
@@ -13,7 +13,7 @@ from checkrein.contracts.event import (
     VerificationStarted,
 )
 from checkrein.contracts.verification import VerificationResult
-from checkrein.errors import BudgetExceededError, EnvironmentFault
+from checkrein.errors import BudgetExceededError, EnvironmentFault, IntegrityError
 from checkrein.nodes.examining import examined, verdict_of
 from checkrein.nodes.judgement import judged_by_people
 from checkrein.nodes.proposals import read_reply
@@ -44,7 +44,7 @@ async def completion_gate(run: Run) -> Step:
                 state_digest=sealed,
                 candidate_hash=digest_of([summary, sealed, [a.hash for a in artifacts]]),
                 artifacts=artifacts,
-                changed=await run.ports.workspace.changed_files() or [],
+                changed=await _changed(run),
             ),
             VerificationStarted(turn=turn.turn, state_digest=sealed),
         )
@@ -108,6 +108,18 @@ async def _repaired(run: Run, turn: int, result: VerificationResult) -> bool:
     except BudgetExceededError:
         return False
     return True
+
+
+async def _changed(run: Run) -> list[ChangedFile]:
+    """Which files the candidate changed, for whoever reads the evidence; no check goes by it.
+
+    Nothing is told where the record of the beginning is not on this machine, or was tampered with:
+    the checks that need it say so themselves.
+    """
+    try:
+        return await run.ports.workspace.changed_files() or []
+    except (EnvironmentFault, IntegrityError):
+        return []
 
 
 async def _artifacts(run: Run) -> list[Artifact]:

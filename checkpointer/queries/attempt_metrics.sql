@@ -5,15 +5,15 @@ SELECT coalesce(%(since)s::timestamptz,
     checkrein.now() - make_interval(secs => %(ago_s)s::float8)) AS since
 
 -- name: classes
--- The end of an attempt is its last event, and says by which error it came.
+-- The end of an attempt says by which error it came.
 SELECT a.status, e.payload::json ->> 'error_type' AS error_type, count(*) AS attempts,
     coalesce(sum((SELECT max(t.turn) FROM checkrein.turns t
                   WHERE t.attempt_id = a.attempt_id)), 0)::bigint AS turns,
-    coalesce(sum((SELECT b.spent FROM checkrein.budgets b
-                  WHERE b.attempt_id = a.attempt_id AND b.budget = 'model_tokens')), 0)::bigint
+    coalesce(sum((SELECT u.spent FROM checkrein.usage u
+                  WHERE u.attempt_id = a.attempt_id AND u.budget = 'model_tokens')), 0)::bigint
         AS tokens
 FROM checkrein.attempts a
-LEFT JOIN checkrein.events e ON e.attempt_id = a.attempt_id AND e.seq = a.head_seq
+LEFT JOIN checkrein.events e ON e.attempt_id = a.attempt_id
     AND e.type = 'attempt_ended'
 WHERE (%(tenant)s::text IS NULL OR a.tenant = %(tenant)s)
   AND (%(since)s::timestamptz IS NULL OR a.started_at >= %(since)s::timestamptz)

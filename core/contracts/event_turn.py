@@ -156,7 +156,8 @@ class CandidateSealed(PayloadBase):
     """The claim to be done, with the digest of the world that it claims it of.
 
     Attributes:
-        changed: files that differ from the attempt's beginning; none where there are too many.
+        changed: files that differ from the attempt's beginning; none where there are too many,
+            or where the record of the beginning is not there to compare with.
     """
 
     type: Literal["candidate_sealed"] = "candidate_sealed"

@@ -19,6 +19,8 @@ Cli = Callable[..., Ran]
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 WRITE = says("I change it.", call("workspace.write_file", path="a.txt", content="two\n"))
 LIMIT_S = 10.0
+BARE = {"backends": ["local"], "network": "host"}
+"""Without a sandbox, so that a check can leave a sign outside of its copy."""
 
 
 def slow_check(folder: Path) -> dict[str, Any]:
@@ -51,7 +53,7 @@ def kinds(cli: Cli, attempt: str) -> list[str]:
 @pytest.mark.shows(149)
 def test_in_the_middle_of_a_verifier(child: CommandLine, cli: Cli, tmp_path: Path) -> None:
     """Protects: a verifier gets its grace, then it is ended with its tree; a checkpoint, exit 0."""
-    task = task_file(tmp_path, [WRITE, DONE], success=[slow_check(tmp_path)])
+    task = task_file(tmp_path, [WRITE, DONE], success=[slow_check(tmp_path)], environment=BARE)
     process = child.started("run", task, "--json")
     waited((tmp_path / "begun").exists)
     tree = below(process.pid)
@@ -115,7 +117,7 @@ def test_a_model_that_takes_too_long(child: CommandLine, cli: Cli, tmp_path: Pat
 @LINUX
 def test_a_second_one_ends_it_at_once(child: CommandLine, cli: Cli, tmp_path: Path) -> None:
     """Protects: nobody has to wait, no child is left, and nothing is lost all the same."""
-    task = task_file(tmp_path, [WRITE, DONE], success=[slow_check(tmp_path)])
+    task = task_file(tmp_path, [WRITE, DONE], success=[slow_check(tmp_path)], environment=BARE)
     process = child.started("run", task)
     waited((tmp_path / "begun").exists)
     tree = below(process.pid)

@@ -62,6 +62,9 @@ class Example:
         assert verified.code == 0, verified.out + verified.err
 
 
+ALWAYS = {"policy_obeyed", "unchanged"}
+"""What the gate looks at besides."""
+
 Copied = Callable[[str], Example]
 
 
@@ -93,8 +96,8 @@ def test_a_contract_is_reviewed(tmp_path: Path, copied: Copied) -> None:
     assert (said.code, "lea says pass" in said.out) == (0, True)
     done = example("resume", waits["attempt_id"], "--json").json
     assert done["status"] == "CANDIDATE_VERIFIED", done
-    kinds = {"json_schema", "artifact", "command", "unchanged", "human"}
-    assert {k: set(v) for k, v in example.checks(done).items()} == {"PASS": kinds}
+    kinds = {"json_schema", "artifact", "command", "human", "artifacts"}
+    assert {k: set(v) for k, v in example.checks(done).items()} == {"PASS": kinds | ALWAYS}
     example.evidence(done, tmp_path / "evidence")
 
 
@@ -137,8 +140,8 @@ def test_data_is_repaired(tmp_path: Path, copied: Copied, database_url: str) -> 
     assert currencies(database_url) == ["EUR", "eur", "USD", "E", "EUR"]
     done = example.approve_all(asked, "olga")
     assert done["status"] == "CANDIDATE_VERIFIED", done
-    kinds = {"sql_state", "unchanged"}
-    assert {k: set(v) for k, v in example.checks(done).items()} == {"PASS": kinds}
+    kinds = {"sql_state"}
+    assert {k: set(v) for k, v in example.checks(done).items()} == {"PASS": kinds | ALWAYS}
     assert currencies(database_url) == ["EUR", "EUR", "USD", "EUR", "EUR"]
     example.evidence(done, tmp_path / "evidence")
     secret = (tmp_path / "shop/secrets/orders_read").read_text()
@@ -202,8 +205,8 @@ def test_a_ticket_is_answered(tmp_path: Path, copied: Copied) -> None:
         assert "the charger of your order 4711" in request["preview"]
         done = example.approve_all(asked, "sam")
     assert done["status"] == "CANDIDATE_VERIFIED", done
-    kinds = {"http_state", "text_match", "file_state", "unchanged"}
-    assert {k: set(v) for k, v in example.checks(done).items()} == {"PASS": kinds}
+    kinds = {"http_state", "text_match", "file_state"}
+    assert {k: set(v) for k, v in example.checks(done).items()} == {"PASS": kinds | ALWAYS}
     assert (tmp_path / "desk.json").read_text().count("R-1") == 1
     example.evidence(done, tmp_path / "evidence")
 

@@ -2,10 +2,12 @@
 
 import asyncio
 from pathlib import Path
+from typing import cast
 
 import loops
 import pytest
 
+from checkrein.attempt_ports import Opener
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.errors import BusyError, ConflictError, InputError
 from checkrein.settings import Settings
@@ -207,6 +209,8 @@ async def test_two_owners_at_once_make_one_effect(tmp_path: Path, settings: Sett
     async with loops.opened(settings) as (one, _), loops.opened(settings) as (other, parts):
         report = await one.run(task)
         await one.approve(report.approvals[0].approval_id, by="bob")
+        # Looked at once a process; the second would come when the first is done.
+        await cast(Opener, parts.front_door.opener).commands.offers()
         results = await asyncio.gather(
             one.resume(report.attempt_id), other.resume(report.attempt_id), return_exceptions=True
         )

@@ -23,6 +23,9 @@ from checkrein.graph.evidence import package
 from checkrein.ports.capability import Capability
 from checkrein.settings import Settings
 
+PATIENT = {"repeats": 99, "facts": 99, "plan": 99, "cycles": 99}
+"""Lets a model look at the same thing again and again: here the budget is to stop it."""
+
 LOOK = loops.says("", loops.call("workspace.read", path="a.txt"))
 WRITE = loops.says("", loops.call("workspace.write_file", path="a.txt", content="two\n"))
 EUROS = {"limit": 500, "currency": "EUR", "input_per_million": 300, "output_per_million": 1500}
@@ -100,7 +103,8 @@ async def test_near_the_limit_it_is_said_once_and_told_to_the_model(
     tmp_path: Path, settings: Settings
 ) -> None:
     """Protects: at four fifths one warning, and every later turn knows."""
-    task = loops.contract(tmp_path, [LOOK] * 4 + [loops.DONE], budgets={"steps": 5})
+    looks = [LOOK] * 4
+    task = loops.contract(tmp_path, [*looks, loops.DONE], budgets={"steps": 5}, progress=PATIENT)
     async with loops.opened(settings) as (harness, parts):
         report = await harness.run(task)
         assert report.status is AttemptStatus.CANDIDATE_VERIFIED
@@ -231,7 +235,7 @@ async def test_a_child_is_stopped_by_what_its_parent_has_left(
         budgets={"steps": 4, "children": 1},
         approvals=PAYS,
     )
-    below = loops.contract(tmp_path / "child", [LOOK, LOOK, LOOK, loops.DONE])
+    below = loops.contract(tmp_path / "child", [LOOK, LOOK, LOOK, loops.DONE], progress=PATIENT)
     async with loops.opened(settings) as (harness, parts):
         parent = (await harness.run(above)).attempt_id
         child = await harness.run(below, parent=parent)
