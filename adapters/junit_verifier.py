@@ -61,8 +61,9 @@ class JunitVerifier:
             raise InputError(f"{_VERSION} cannot judge a {type(check).__name__}.", op="junit")
         spec, copy = check.junit, examination.copy_root
         hidden = spec.hidden
+        laid: frozenset[str] = frozenset()
         if hidden is not None:
-            await to_end(lambda: lay_over(hidden, copy, workspace.ref))
+            laid = await to_end(lambda: lay_over(hidden, copy, workspace.ref))
         try:
             await drop_report(copy, spec.report)
         except CapabilityError as error:
@@ -78,7 +79,7 @@ class JunitVerifier:
             media_type="text/plain",
             producer=_VERSION,
         )
-        outcome = verdict(report, spec)
+        outcome = verdict(report, spec, laid)
         passed = ran.exit_code == 0 and problem is None and outcome.passed
         why = "" if passed else _why(spec, ran, problem, outcome)
         status = CheckStatus.PASS if passed else CheckStatus.FAIL

@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from checkrein.adapters.junit_report import Case, CaseName, Ended, Report
 from checkrein.contracts.check import NamedTests
@@ -36,11 +37,11 @@ class Verdict:
     total: int
 
 
-def verdict(report: Report, wanted: NamedTests, laid: Collection[str] | None = None) -> Verdict:
+def verdict(report: Report, wanted: NamedTests, laid: Collection[str] = ()) -> Verdict:
     """Judge a report. A named test that was not reported as passed has failed.
 
     Hidden tests count besides the named ones, and at least one must have run. `laid`: the files
-    that hold them; None where a report does not tell files apart, so that every test counts.
+    that hold them.
     """
     named = list(dict.fromkeys([*wanted.fail_to_pass, *wanted.pass_to_pass]))
     if not named:
@@ -51,12 +52,12 @@ def verdict(report: Report, wanted: NamedTests, laid: Collection[str] | None = N
     visible_ones = Verdict(not bad, list(bad), len(named))
     if wanted.hidden is None:
         return visible_ones
-    hidden = _all_of(
-        {name: case for name, case in report.cases.items() if laid is None or _of(name, laid)}
-    )
-    both = dict([*visible_ones.bad, *hidden.bad])
-    passed = visible_ones.passed and hidden.passed
-    return Verdict(passed, list(both.items()), visible_ones.total + hidden.total)
+    mine = {n: case for n, case in report.cases.items() if _of(n, laid)}
+    counted = {id(case) for test in named for case in known[plain_name(test)]}
+    besides = _all_of({n: case for n, case in mine.items() if id(case) not in counted})
+    ran = any(case.ended != Ended.SKIPPED for case in mine.values())
+    passed = visible_ones.passed and ran and not besides.bad
+    return Verdict(passed, visible_ones.bad + besides.bad, visible_ones.total + besides.total)
 
 
 def _all_of(cases: Mapping[CaseName, Case]) -> Verdict:
@@ -66,9 +67,9 @@ def _all_of(cases: Mapping[CaseName, Case]) -> Verdict:
 
 
 def _of(name: CaseName, files: Collection[str]) -> bool:
-    """Whether a test is of one of these files, as pytest names it by its module."""
-    modules = [file.removesuffix(".py").replace("/", ".") for file in files]
-    return any(f"{shown(name)}.".startswith(f"{module}.") for module in modules)
+    """Whether a test is of one of these files, which runners name by module, class or path."""
+    words = set(re.split(r"\W+", shown(name)))
+    return any(PurePosixPath(file).stem in words for file in files)
 
 
 def _by_name(report: Report) -> Mapping[str, list[Case]]:

@@ -26,6 +26,7 @@ from checkrein.contracts.event import EffectRefused, EffectUnknown
 from checkrein.contracts.permission import Bound, Reach, Scope
 from checkrein.contracts.task import CommitAct, TaskContract
 from checkrein.ports.capability import Permit
+from checkrein.ports.command_runner import Confinement
 from checkrein.ports.verifier import Examination
 
 Noun = TypeVar("Noun", bound=BaseModel)
@@ -48,6 +49,7 @@ FIXED: dict[type[BaseModel], dict[str, Any]] = {
     Reach: {"scope": Scope.CLASS},
     # Values of secrets are in no JSON, on purpose.
     Permit: {"secrets": {}},
+    Confinement: {"secrets": {}},
     Examination: {"secrets": {}},
     Said: {"args": None},
     DecisionOutput: {"decision": Verdict.REQUIRE_APPROVAL},

@@ -74,6 +74,45 @@ def drop_check(payload: dict[str, Any], kind: str) -> None:
     checks[:] = left
 
 
+def added(payload: dict[str, Any], *, after_the_end: bool = False) -> forged.Change:
+    """Say one thing more, right before the end or after it."""
+
+    def change(trace: Trace) -> Trace:
+        place = len(trace) if after_the_end else len(trace) - 1
+        return [*trace[:place], {"v": 1, **payload}, *trace[place:]]
+
+    return change
+
+
+NOTICE = {
+    "type": "no_progress_noticed",
+    "turn": 3,
+    "signal": "repeated_call",
+    "rung": "replan",
+    "evidence": [99],
+    "action_ids": [],
+    "repeated": [],
+    "advice": "do something else",
+}
+WORD = {
+    "type": "judgement_given",
+    "check": "is it good?",
+    "state_digest": "sha256:x",
+    "verdict": "pass",
+    "by": "mallory",
+    "authenticated": True,
+    "note": "",
+}
+SIGNATURE = {
+    "type": "user_accepted",
+    "state_digest": "sha256:x",
+    "candidate_hash": "sha256:x",
+    "by": "mallory",
+    "authority": "requester",
+    "authenticated": True,
+    "note": "",
+}
+
 MUTATIONS: dict[str, tuple[str, forged.Change]] = {
     "a result without a call": ("result_has_call", without("action_proposed")),
     "a result before any answer": ("result_has_call", without("model_responded")),
@@ -167,6 +206,20 @@ MUTATIONS: dict[str, tuple[str, forged.Change]] = {
     "another candidate": (
         "derived",
         edited("candidate_sealed", lambda p: p.update(summary="more was done")),
+    ),
+    "a notice of turns that never were": ("notice_has_evidence", added(NOTICE)),
+    "failed by the error of no call": (
+        "failed_by_an_error",
+        edited("attempt_ended", lambda p: p.update(status="FAILED", error_type="closed")),
+    ),
+    "judged by somebody whom nobody asked": ("judged_by_role", added(WORD)),
+    "signed in another state": (
+        "accepted_after_verified",
+        added(SIGNATURE, after_the_end=True),
+    ),
+    "the final commit among the work": (
+        "commit_by_authority",
+        edited("action_proposed", lambda p: p["action"].update(type="workspace.publish@1")),
     ),
     "an event of an unknown kind": (
         "readable",

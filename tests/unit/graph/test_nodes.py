@@ -122,12 +122,18 @@ def test_every_node_is_one_function_of_its_file(node: str) -> None:
 
 
 def test_no_node_swallows_what_it_does_not_know() -> None:
-    """A bare except, or one for everything, would swallow the interrupt too. One is argued for."""
+    """A bare except, or one for everything, would swallow the interrupt too. Two are argued for.
+
+    What settles something and raises again swallows nothing.
+    """
     wide: list[str] = []
     for path in [*FILES, ROOT / "graph" / "build.py", ROOT / "graph" / "lifecycle.py"]:
         for node in ast.walk(parse(path)):
-            if isinstance(node, ast.ExceptHandler):
+            again = isinstance(node, ast.ExceptHandler) and ast.unparse(node.body[-1]) == "raise"
+            if isinstance(node, ast.ExceptHandler) and not again:
                 name = "" if node.type is None else ast.unparse(node.type)
                 if name in {"", "Exception", "BaseException"}:
                     wide.append(path.relative_to(ROOT).as_posix())
-    assert wide == ["nodes/calling.py"], "what a target's client raises must end in a word"
+    # What a target's client raises must end in a word; what a verifier raises while it holds a
+    # secret must not be told in its own words.
+    assert wide == ["nodes/calling.py", "nodes/lending.py"]
