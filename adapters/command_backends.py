@@ -13,7 +13,6 @@ from checkrein.adapters.command_docker import DockerCommandRunner
 from checkrein.adapters.command_door import MOST_S, CommandDoor
 from checkrein.adapters.command_runner import LocalCommandRunner
 from checkrein.adapters.environment import Machine, negotiated
-from checkrein.contracts.check import CommandCheck
 from checkrein.contracts.environment import Backend, ChosenEnvironment, EnvironmentSpec, Offer
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import EnvironmentFault, InputError
@@ -30,26 +29,29 @@ _VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9})+|\d{1,9}")
 class CommandBackends:
     """The backends, each made once for all attempts of a process."""
 
-    def __init__(self, secrets: Set[str] = frozenset()) -> None:
-        """`secrets`: names that can be given to commands."""
+    def __init__(self) -> None:
+        """Nothing is looked at before it is asked for."""
         self._bubblewrap = BubblewrapCommandRunner()
         self._docker = DockerCommandRunner()
         self._local = LocalCommandRunner()
-        self._secrets = secrets
 
     async def offers(self) -> list[Offer]:
         """What each is here, the most isolating first."""
         runners = (self._bubblewrap, self._docker, self._local)
         return list(await asyncio.gather(*(runner.offer() for runner in runners)))
 
-    async def door(self, contract: TaskContract) -> tuple[CommandDoor, ChosenEnvironment | None]:
+    async def door(
+        self, contract: TaskContract, secrets: Set[str] = frozenset()
+    ) -> tuple[CommandDoor, ChosenEnvironment | None]:
         """The door for one attempt; what was chosen, where commands are needed at all.
+
+        `secrets`: names of those that this installation has.
 
         Raises:
             InputError: environment_missing, naming all that is not there and what to do.
         """
         if contract.environment is not None:
-            return await self._by_contract(contract, contract.environment)
+            return await self._by_contract(contract, contract.environment, secrets)
         if not needs_commands(contract):
             return CommandDoor.local(offline=contract.offline), None
         offer = await self._bubblewrap.offer()
@@ -60,7 +62,7 @@ class CommandBackends:
         return CommandDoor(runner, offer, held), chosen(offer)
 
     async def _by_contract(
-        self, contract: TaskContract, spec: EnvironmentSpec
+        self, contract: TaskContract, spec: EnvironmentSpec, secrets: Set[str]
     ) -> tuple[CommandDoor, ChosenEnvironment]:
         if spec.on_missing == "ask":
             raise InputError(
@@ -70,15 +72,14 @@ class CommandBackends:
                 code="environment_missing",
             )
         wanted = [offer for offer in await self.offers() if offer.backend in spec.backends]
-        found = negotiated(spec, wanted, await self._machine(spec, wanted))
+        found = negotiated(spec, wanted, await self._machine(spec, wanted, secrets))
         if found.offer is not None:
             runner = self._runner(found.offer.backend, spec)
             door = CommandDoor(
                 runner, found.offer, held_by(contract, spec), most_at_once=spec.concurrency
             )
             return door, chosen(found.offer, lacks=found.told)
-        checked = any(isinstance(check, CommandCheck) for check in contract.success)
-        if spec.on_missing == "fail" or checked:
+        if spec.on_missing == "fail" or contract.runs_checks:
             raise _missing(found.told, narrow=spec.on_missing == "narrow")
         withdrawn = sorted(NEEDING & set(contract.capabilities))
         door = CommandDoor(_NoCommands(), _NONE, Confinement(timeout_s=MOST_S, network="none"))
@@ -89,7 +90,9 @@ class CommandBackends:
             return DockerCommandRunner(image=spec.image)
         return self._bubblewrap if backend == "bubblewrap" else self._local
 
-    async def _machine(self, spec: EnvironmentSpec, offers: list[Offer]) -> Machine:
+    async def _machine(
+        self, spec: EnvironmentSpec, offers: list[Offer], secrets: Set[str]
+    ) -> Machine:
         usable = [o for o in offers if not o.lack and o.backend != "docker"]
         tools: dict[Backend, dict[str, str | None]] = {}
         for offer in usable:
@@ -101,14 +104,13 @@ class CommandBackends:
             arch=platform.machine(),
             tools=tools,
             packages={name: _installed(name) for name in spec.packages},
-            secrets=self._secrets,
+            secrets=secrets,
         )
 
 
 def needs_commands(contract: TaskContract) -> bool:
     """Whether a task can come to run commands."""
-    checks = any(isinstance(check, CommandCheck) for check in contract.success)
-    return checks or bool(NEEDING & set(contract.capabilities))
+    return contract.runs_checks or bool(NEEDING & set(contract.capabilities))
 
 
 def chosen(offer: Offer, lacks: list[str] | None = None) -> ChosenEnvironment:

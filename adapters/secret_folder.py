@@ -51,9 +51,19 @@ class FolderSecrets:
             expires_at=datetime.now(UTC) + timedelta(seconds=ttl_s),
         )
 
+    async def names(self) -> frozenset[str]:
+        """The names of the secrets that there are; whether each can be lent is seen when it is."""
+        return await asyncio.to_thread(_names, self._folder)
+
     def masks(self, values: Mapping[str, SecretStr]) -> Masking:
         """What takes these values out of texts."""
         return Masking(values)
+
+
+def _names(folder: Path | None) -> frozenset[str]:
+    if folder is None or not folder.is_dir():
+        return frozenset()
+    return frozenset(path.name for path in folder.iterdir() if _NAME.fullmatch(path.name))
 
 
 def _value(folder: Path | None, name: str) -> SecretStr:

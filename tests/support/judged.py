@@ -1,7 +1,7 @@
 """A small project, changed by a candidate and judged by one check as the gate would."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ class Judging:
     """One project and what lies beside it. Each is judged once."""
 
     folder: Path
+    door: CommandDoor = field(default_factory=CommandDoor.local)
 
     @property
     def project(self) -> Path:
@@ -74,7 +75,7 @@ class Judging:
             attempt_id="a1", contract=task, copy_root=copy, state_digest=digest
         )
         [one] = task.success
-        [verifier] = [v for v in verifiers(CommandDoor.local(), self.store) if v.judges(one)]
+        [verifier] = [v for v in verifiers(self.door, self.store) if v.judges(one)]
         result = await verifier.verify(one, examination, workspace)
         assert await workspace.digest() == digest, "judging changed the workspace"
         return result
