@@ -12,8 +12,15 @@ from checkrein.adapters.command_bubblewrap import BubblewrapCommandRunner
 from checkrein.adapters.command_docker import DockerCommandRunner
 from checkrein.adapters.command_door import MOST_S, CommandDoor
 from checkrein.adapters.command_runner import LocalCommandRunner
-from checkrein.adapters.environment import Machine, negotiated
-from checkrein.contracts.environment import Backend, ChosenEnvironment, EnvironmentSpec, Offer
+from checkrein.adapters.environment import Machine, Negotiated, negotiated
+from checkrein.adapters.environment_refusals import missing, question
+from checkrein.contracts.environment import (
+    Backend,
+    ChosenEnvironment,
+    Concession,
+    EnvironmentSpec,
+    Offer,
+)
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import EnvironmentFault, InputError
 from checkrein.ports.command_runner import MIB, CommandResult, CommandRunner, Confinement, Mount
@@ -64,26 +71,46 @@ class CommandBackends:
     async def _by_contract(
         self, contract: TaskContract, spec: EnvironmentSpec, secrets: Set[str]
     ) -> tuple[CommandDoor, ChosenEnvironment]:
-        if spec.on_missing == "ask":
-            raise InputError(
-                "environment.on_missing is `ask`, which is not to be had yet. Write `fail`, or "
-                "`narrow` to go on without what needs commands.",
-                op=_OP,
-                code="environment_missing",
-            )
-        wanted = [offer for offer in await self.offers() if offer.backend in spec.backends]
-        found = negotiated(spec, wanted, await self._machine(spec, wanted, secrets))
+        found = await self._negotiated(spec, secrets)
+        agreed = spec.agreed
+        if found.offer is None and agreed is not None and agreed.to == "local":
+            bare = await self._negotiated(spec.model_copy(update={"backends": ["local"]}), secrets)
+            # Of what it lacks all is told, as if the contract had named it too.
+            found = Negotiated(bare.offer, {**found.lacks, **bare.lacks})
+        by = None if agreed is None else agreed.by
         if found.offer is not None:
             runner = self._runner(found.offer.backend, spec)
             door = CommandDoor(
                 runner, found.offer, held_by(contract, spec), most_at_once=spec.concurrency
             )
-            return door, chosen(found.offer, lacks=found.told)
-        if spec.on_missing == "fail" or contract.runs_checks:
-            raise _missing(found.told, narrow=spec.on_missing == "narrow")
-        withdrawn = sorted(NEEDING & set(contract.capabilities))
-        door = CommandDoor(_NoCommands(), _NONE, Confinement(timeout_s=MOST_S, network="none"))
-        return door, ChosenEnvironment(backend=None, withdrawn=withdrawn, lacks=found.told)
+            return door, chosen(found.offer, found.told, by if found.lacks else None)
+        narrow = spec.on_missing == "narrow" or (agreed is not None and agreed.to == "narrow")
+        if narrow and not contract.runs_checks:
+            withdrawn = sorted(NEEDING & set(contract.capabilities))
+            door = CommandDoor(_NoCommands(), _NONE, Confinement(timeout_s=MOST_S, network="none"))
+            less = ChosenEnvironment(withdrawn=withdrawn, lacks=found.told, agreed_by=by)
+            return door, less
+        if spec.on_missing == "ask" and agreed is None:
+            raise await self._question(contract, spec, found, secrets)
+        raise missing(found.told, narrow=narrow)
+
+    async def _negotiated(self, spec: EnvironmentSpec, secrets: Set[str]) -> Negotiated:
+        wanted = [offer for offer in await self.offers() if offer.backend in spec.backends]
+        return negotiated(spec, wanted, await self._machine(spec, wanted, secrets))
+
+    async def _question(
+        self,
+        contract: TaskContract,
+        spec: EnvironmentSpec,
+        found: Negotiated,
+        secrets: Set[str],
+    ) -> InputError:
+        """What a person can agree to, of what this machine can really do."""
+        bare = await self._negotiated(spec.model_copy(update={"backends": ["local"]}), secrets)
+        choices: list[Concession] = [] if bare.offer is None else ["local"]
+        if not contract.runs_checks:
+            choices.append("narrow")
+        return question(found.told, choices) if choices else missing(found.told, narrow=False)
 
     def _runner(self, backend: Backend, spec: EnvironmentSpec) -> CommandRunner:
         if backend == "docker":
@@ -113,7 +140,9 @@ def needs_commands(contract: TaskContract) -> bool:
     return contract.runs_checks or bool(NEEDING & set(contract.capabilities))
 
 
-def chosen(offer: Offer, lacks: list[str] | None = None) -> ChosenEnvironment:
+def chosen(
+    offer: Offer, lacks: list[str] | None = None, agreed_by: str | None = None
+) -> ChosenEnvironment:
     """What is recorded of the backend that was chosen."""
     return ChosenEnvironment(
         backend=offer.backend,
@@ -121,6 +150,7 @@ def chosen(offer: Offer, lacks: list[str] | None = None) -> ChosenEnvironment:
         isolates=offer.isolates,
         does_not=offer.does_not,
         lacks=lacks or [],
+        agreed_by=agreed_by,
     )
 
 
@@ -184,14 +214,3 @@ def _installed(name: str) -> str | None:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def _missing(told: list[str], *, narrow: bool) -> InputError:
-    lines = "".join(f"\n  {line}" for line in told)
-    why = " Its checks under success run commands, so that it cannot be narrowed." if narrow else ""
-    return InputError(
-        f"This machine lacks what the task's environment needs, and nothing was started.{why}"
-        f"{lines}\nInstall what is missing, name another backend, or ask for less.",
-        op=_OP,
-        code="environment_missing",
-    )

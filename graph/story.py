@@ -105,10 +105,14 @@ def _placed(p: e.EnvironmentChosen) -> Told:
     found = p.environment
     if found.backend is None:
         withdrawn = plain(", ".join(found.withdrawn)) or "nothing"
-        return "harness", f"can run no commands here; withdraws {withdrawn}"
+        return "harness", f"can run no commands here; withdraws {withdrawn}{_by(found.agreed_by)}"
     again = "goes on in another environment: " if p.restored_differs else ""
     lacks = f"; it does not hold {', '.join(found.does_not)}" if found.does_not else ""
-    return "harness", f"{again}commands run in {found.backend}{lacks}"
+    return "harness", f"{again}commands run in {found.backend}{lacks}{_by(found.agreed_by)}"
+
+
+def _by(person: str | None) -> str:
+    return f"; {plain(person, 40)} agreed to that (name asserted)" if person else ""
 
 
 def _kept(p: e.PolicyRefused) -> Told:

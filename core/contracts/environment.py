@@ -46,6 +46,20 @@ class MountSpec(Frozen):
     mode: Literal["ro", "rw"] = "ro"
 
 
+Concession = Literal["local", "narrow"]
+"""What a person can agree to: commands without a sandbox, or none at all."""
+
+CONCESSIONS: dict[str, Concession] = {"local": "local", "narrow": "narrow"}
+"""By the word that a person says."""
+
+
+class Agreement(Frozen):
+    """A person's word that less than the task's environment will do. The name is asserted."""
+
+    to: Concession
+    by: str = Field(pattern=r"^[\w.@+-]{1,128}$")
+
+
 class EnvironmentSpec(Frozen):
     """What the commands of a task need and are held to.
 
@@ -57,8 +71,9 @@ class EnvironmentSpec(Frozen):
         network: `none`, `host`, or hosts that alone may be reached, which no backend can enforce.
         idle_s: a time without output after which a command is ended, which no backend can enforce.
         secrets: names of secrets that commands get in their environment.
-        on_missing: `fail` starts nothing; `narrow` withdraws what needs commands; `ask` asks a
-            person, which is not to be had yet.
+        on_missing: `fail` starts nothing; `narrow` withdraws what needs commands; `ask` starts
+            nothing before a person has agreed to less.
+        agreed: what a person agreed to; it counts only where something is missing.
     """
 
     backends: list[Backend] = Field(default=["bubblewrap", "docker"], min_length=1, max_length=3)
@@ -80,6 +95,7 @@ class EnvironmentSpec(Frozen):
     persistence: Literal["none"] = "none"
     secrets: list[ToolName] = Field(default_factory=list[ToolName], max_length=32)
     on_missing: Literal["fail", "narrow", "ask"] = "fail"
+    agreed: Agreement | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> "EnvironmentSpec":
@@ -88,7 +104,17 @@ class EnvironmentSpec(Frozen):
         names = [mount.name for mount in self.mounts]
         if len(set(names)) != len(names):
             raise ValueError("mounts gives one name twice")
+        if self.agreed is not None and self.on_missing != "ask":
+            raise ValueError("agreed answers a question that on_missing does not ask: write `ask`")
         return self
+
+    def agreed_to(self, to: Concession, by: str) -> "EnvironmentSpec":
+        """The same with a person's word. `by`: who says so, asserted and not proved.
+
+        Raises:
+            ValueError: `by` is no name of a person.
+        """
+        return self.model_copy(update={"agreed": Agreement(to=to, by=by)})
 
 
 class Offer(Frozen):
@@ -143,6 +169,7 @@ class ChosenEnvironment(Frozen):
         does_not: what it does not.
         withdrawn: granted capabilities that are not offered, as what they need is not there.
         lacks: what was missing, of each backend that was wanted before this one.
+        agreed_by: who agreed to less than the task's environment.
     """
 
     backend: Backend | None = None
@@ -151,3 +178,4 @@ class ChosenEnvironment(Frozen):
     does_not: list[Isolation] = Field(default_factory=list[Isolation])
     withdrawn: list[str] = Field(default_factory=list[str], max_length=256)
     lacks: list[str] = Field(default_factory=list[str], max_length=256)
+    agreed_by: str | None = None

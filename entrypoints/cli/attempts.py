@@ -9,7 +9,7 @@ from checkrein.entrypoints.cli import exits, words
 from checkrein.entrypoints.cli.console import error_json, out, out_json, out_table, short, warn
 from checkrein.entrypoints.cli.live import Live
 from checkrein.entrypoints.cli.opening import be_quiet, driving, opened
-from checkrein.entrypoints.cli.options import AttemptId, Json
+from checkrein.entrypoints.cli.options import AttemptId, Json, NamedWho
 from checkrein.entrypoints.cli.stopping import StoppedEarly, Stopping
 from checkrein.errors import CheckreinError, InputError, StoreError
 
@@ -32,10 +32,19 @@ def run(
         str | None,
         typer.Option(metavar="DIR", help="Work on this folder instead of the task's own."),
     ] = None,
+    environment: Annotated[
+        str | None,
+        typer.Option(
+            metavar="local|narrow",
+            help="Agree to less than the task's environment, where it asks: commands without a "
+            "sandbox, or none at all. Needs --as.",
+        ),
+    ] = None,
+    who: NamedWho = None,
     json: Json = False,
 ) -> int:
     """Run a task until it ends or must wait for somebody."""
-    loaded = _loaded(task, workspace)
+    loaded = _agreed(_loaded(task, workspace), environment, who)
     for mapped in loaded.mapping:
         warn(f"{mapped.source} is read as {mapped.target}: {mapped.meaning}", "note")
     for warning in loaded.warnings:
@@ -166,6 +175,24 @@ def _loaded(task: Path, workspace: str | None) -> "LoadedTask":
         spec = WorkspaceSpec(path=path, mode="copy" if given is None else given.mode)
         contract = loaded.contract.model_copy(update={"workspace": spec})
         return loaded.model_copy(update={"contract": contract})
+
+
+def _agreed(loaded: "LoadedTask", to: str | None, who: str | None) -> "LoadedTask":
+    """The task with a person's word that less than its environment will do."""
+    if to is None:
+        return loaded
+    from checkrein.contracts.environment import CONCESSIONS
+
+    spec, choice = loaded.contract.environment, CONCESSIONS.get(to)
+    if choice is None or who is None:
+        problem = "--environment is `local` or `narrow`, and --as names who says so."
+    elif spec is None or spec.on_missing != "ask":
+        problem = "The task asks nobody: its environment has no `on_missing: ask`."
+    else:
+        agreed = spec.agreed_to(choice, words.person(who))
+        contract = loaded.contract.model_copy(update={"environment": agreed})
+        return loaded.model_copy(update={"contract": contract})
+    raise InputError(problem, op="cli.run", code="unusable_argument")
 
 
 async def _known(parts: "Parts", watch: "Watch", prefix: str) -> str:

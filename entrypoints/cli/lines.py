@@ -32,11 +32,13 @@ def _reloaded(p: e.PolicyReloaded) -> str:
 
 def _placed(p: e.EnvironmentChosen) -> str:
     found = p.environment
+    by = f"; {found.agreed_by} agreed to that" if found.agreed_by else ""
     if found.backend is None:
-        return f"no command can be run here; withdrawn: {', '.join(found.withdrawn) or 'nothing'}"
+        gone = ", ".join(found.withdrawn) or "nothing"
+        return f"no command can be run here; withdrawn: {gone}{by}"
     again = "the environment is another one than before: " if p.restored_differs else ""
     lacks = f", which does not isolate {', '.join(found.does_not)}" if found.does_not else ""
-    return f"{again}commands run by {found.backend}{lacks}"
+    return f"{again}commands run by {found.backend}{lacks}{by}"
 
 
 def _kept(p: e.PolicyRefused) -> str:

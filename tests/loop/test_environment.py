@@ -201,3 +201,57 @@ async def test_a_sandbox_that_breaks_is_an_environment_error(
     assert report.status is AttemptStatus.ENVIRONMENT_ERROR
     assert "Permission denied" in report.detail
     assert "checkrein retry" in report.detail
+
+
+@pytest.mark.shows(255)
+async def test_a_person_is_asked_before_anything_starts(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects: never silently less; what can be agreed to is named, and nothing was stored."""
+    without_sandbox(monkeypatch, tmp_path)
+    asks = EnvironmentSpec(backends=["bubblewrap"], network="host", on_missing="ask")
+    task = contract(tmp_path, [DONE], environment=asks, success=[PASSES])
+    async with opened(settings) as (harness, parts):
+        with pytest.raises(InputError, match="--environment local --as WHO") as caught:
+            await harness.run(task)
+        assert (caught.value.code, caught.value.context["choices"]) == (
+            "environment_asks",
+            ["local"],
+        )
+        assert await parts.records.unfinished() == []
+        narrowed = task.model_copy(update={"environment": asks.agreed_to("narrow", "bob")})
+        with pytest.raises(InputError, match="cannot be narrowed"):
+            await harness.run(narrowed)
+        agreed = task.model_copy(update={"environment": asks.agreed_to("local", "bob")})
+        report = await harness.run(agreed)
+        (recorded,) = await chosen(parts, report.attempt_id)
+    assert report.status is AttemptStatus.CANDIDATE_VERIFIED
+    found = recorded.environment
+    assert (found.backend, found.agreed_by, len(found.lacks)) == ("local", "bob", 1)
+
+
+async def test_nobody_can_agree_to_what_is_not_there_either(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects: a person's word makes no GPU."""
+    without_sandbox(monkeypatch, tmp_path)
+    asks = EnvironmentSpec(gpu=True, on_missing="ask")
+    for spec in (asks, asks.agreed_to("local", "bob")):
+        task = contract(tmp_path, [DONE], environment=spec, success=[PASSES])
+        async with opened(settings) as (harness, _):
+            with pytest.raises(InputError) as caught:
+                await harness.run(task)
+        assert caught.value.code == "environment_missing"
+
+
+@pytest.mark.usefixtures("sandbox")
+async def test_a_word_that_is_not_needed_changes_nothing(
+    tmp_path: Path, settings: Settings
+) -> None:
+    """Protects: where the sandbox is there, it is used, whatever somebody agreed to."""
+    asks = EnvironmentSpec(on_missing="ask").agreed_to("local", "bob")
+    task = contract(tmp_path, [DONE], environment=asks, success=[PASSES])
+    async with opened(settings) as (harness, parts):
+        report = await harness.run(task)
+        (recorded,) = await chosen(parts, report.attempt_id)
+    assert (recorded.environment.backend, recorded.environment.agreed_by) == ("bubblewrap", None)

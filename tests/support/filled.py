@@ -39,7 +39,7 @@ FIXED: dict[type[BaseModel], dict[str, Any]] = {
     Attempt: {"purpose": "commit"},
     TaskContract: {"commit": CommitAct(capability="final.act", args={"text": TEXT})},
     ArtifactSpec: {"media_type": "text/plain"},
-    EnvironmentSpec: {"tools": {"git": ">=2.30"}, "packages": {"pytest": "9"}},
+    EnvironmentSpec: {"on_missing": "ask", "tools": {"git": ">=2.30"}, "packages": {"pytest": "9"}},
     FileStateSpec: {"sha256": "0" * 64},
     HttpStateSpec: {"url": "http://127.0.0.1/", "status": 200},
     ModelJudgeSpec: {"sample": 0.5},
