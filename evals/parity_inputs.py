@@ -74,12 +74,14 @@ class Generator:
                     "requested_by": self._one(("ada", "bob", "")),
                     "stage": self._one(("plan", "execute", "release")),
                     "plan_mode": self._chance(0.2),
+                    "commit_authority": self._one(("ada", "bob", "", None)),
                 },
                 "attempt": {
                     "attempt_id": "a",
                     "number": self._random.randrange(1, 4),
                     "turn": self._random.randrange(1, 99),
                     "prior_denials": self._one((0, 1, 3, 100)),
+                    "purpose": self._one(("work", "commit")),
                 },
                 "actor": {
                     "user": self._one(("ada", "bob", "")),

@@ -32,6 +32,7 @@ async def test_shipped_rego_tests_pass_and_reach_every_line() -> None:
         "planning_test.rego",
         "untrusted_test.rego",
         "capabilities_test.rego",
+        "commit_test.rego",
     }
     assert {file.path: file.missed for file in report.coverage if file.missed} == {}
     assert report.percent == 100.0

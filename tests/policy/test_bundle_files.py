@@ -68,6 +68,7 @@ def test_shipped_bundle_is_found_and_whole() -> None:
         "planning.rego",
         "untrusted.rego",
         "capabilities.rego",
+        "commit.rego",
     }
     assert {path.removesuffix("_test.rego") for path in bundle.tests} == {
         path.removesuffix(".rego") for path in bundle.modules
