@@ -121,7 +121,7 @@ _AMISS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("attempt.purpose", ("work", "commit")),
     ("actor.roles", ([], ["banned"])),
     ("provenance.private", (True,)),
-    ("provenance", ({"lowest_trust": "tool", "untrusted": True, "private": True},)),
+    ("provenance", ({"lowest_trust": "tool", "untrusted": True, "private": False},)),
     ("action.capability", ("workspace.list", "other")),
     ("action.egress", (True,)),
     ("action.side_effect_class", ("READ", "REVERSIBLE", "IRREVERSIBLE")),

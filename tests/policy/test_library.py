@@ -132,7 +132,7 @@ async def test_parity_reaches_every_rule(
     assert {rule.name for rule in RULES.values() if not words & _codes(rule)} == set()
     policy = await policy_of(variants()["library, with data"])
     said: set[str] = set()
-    for document in Generator(1).documents(1200):
+    for document in Generator(1).documents(4000):
         decision = await policy.decide(document)
         said |= {*decision.reasons, *decision.constraints}
     assert words - said == set()
