@@ -16,6 +16,7 @@ from pydantic import Field
 
 from checkrein.compose import Given, Parts, composed
 from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.environment import EnvironmentSpec
 from checkrein.contracts.event import VerificationFinished
 from checkrein.contracts.task import TaskContract
 from checkrein.contracts.verification import CheckStatus, VerificationResult
@@ -263,7 +264,9 @@ async def test_code_that_writes_hidden_tests_down_gets_no_further_turn(
     )
     turns = [DONE, says("", call("workspace.read", path="leak.txt")), DONE]
     task = hidden_task(tmp_path, turns, {**PROJECT, "shop.py": leaks})
-    report, verdicts, requests = await run(task, settings)
+    # In a sandbox the workspace is not there to be written to.
+    bare = EnvironmentSpec(backends=["local"], network="host")
+    report, verdicts, requests = await run(task.model_copy(update={"environment": bare}), settings)
     assert report.status is AttemptStatus.FAILED_VERIFICATION
     assert (len(verdicts), len(requests)) == (1, 1)
     assert "state unchanged while it was verified" in str(verdicts[0].gaps)
