@@ -112,11 +112,13 @@ def _xml(order: dict[str, Any]) -> Problems:
     parser = xml.parsers.expat.ParserCreate()
     parser.EntityDeclHandler = _no_entity
     try:
-        parser.Parse(order["text"].encode(), True)
+        parser.Parse(order["text"].encode("utf-8", "surrogatepass"), True)
     except xml.parsers.expat.ExpatError as error:
         return [
             (f"line {error.lineno}", f"it is no XML: {xml.parsers.expat.ErrorString(error.code)}")
         ]
+    except (LookupError, ValueError):  # an encoding that there is not, or not for XML
+        return [("", "it is in an encoding that cannot be read")]
     except Entity:
         return [("", "it declares entities, which are not followed")]
     return []

@@ -91,6 +91,8 @@ def read_report(data: bytes) -> Report:
         parser.Parse(data, True)
     except expat.ExpatError as error:
         raise _refused(f"it is no well-formed XML ({error})") from error
+    except (LookupError, ValueError) as error:  # an encoding that there is not, or not for XML
+        raise _refused("it is in an encoding that cannot be read") from error
     return reading.report
 
 

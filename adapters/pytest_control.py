@@ -29,7 +29,10 @@ _FORMS = 2
 
 @dataclass(frozen=True)
 class Control:
-    """One control. Its name and what it says are new each time, so that nobody can know them."""
+    """One control. Its name and what it says are new each time.
+
+    Code that runs in the same process and looks for it can find it.
+    """
 
     name: str = field(default_factory=lambda: secrets.token_hex(8))
     word: str = field(default_factory=lambda: secrets.token_hex(16))

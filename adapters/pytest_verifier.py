@@ -107,9 +107,10 @@ class PytestVerifier:
         outcome = verdict(found.report, spec, laid)
         passed = doubt is None and outcome.passed
         why, place = "", str(seen / copy.name)
-        if doubt is not None:
-            said = "" if spec.hidden else f"\n{end_of(ran)}"
-            why = without_host_paths(f"{doubt}{said}".strip(), copy, place)
+        if doubt is not None and spec.hidden is not None:
+            why = "The run does not count, and hidden tests are among it, so that no more is told."
+        elif doubt is not None:
+            why = without_host_paths(f"{doubt}\n{end_of(ran)}".strip(), copy, place)
         elif not passed:
             why = (
                 hidden_gap(outcome)
@@ -179,7 +180,15 @@ def _see_installed(spec: PytestSpec) -> None:
 def _files_of(spec: PytestSpec) -> list[str]:
     """The files that named tests stand in."""
     named = [*spec.fail_to_pass, *spec.pass_to_pass]
-    return list(dict.fromkeys(test.partition("::")[0] for test in named if "::" in test))
+    found: list[str] = []
+    for test in named:
+        if "::" in test:
+            found.append(test.partition("::")[0])
+            continue
+        # tests.test_a.TestB.test_c: whichever of its beginnings is a module of tests.
+        parts = test.partition("[")[0].split(".")
+        found += ["/".join(parts[:n]) + ".py" for n in range(1, len(parts))]
+    return list(dict.fromkeys(found))
 
 
 def _laid_beside(copy: Path) -> Path:
@@ -207,8 +216,9 @@ def _argv(
     """
     config, scratch, place = config_of(copy), seen / _OWN, seen / copy.name
     chosen = spec.paths or [file for file in _files_of(spec) if (copy / file).is_file()]
-    if chosen:
-        chosen = [*dict.fromkeys([*chosen, *hidden])]
+    if chosen or hidden:
+        # Also where all is looked for: a folder may be marked as one to pass over.
+        chosen = [*dict.fromkeys([*(chosen or ["."]), *hidden])]
     own = [f"--{name}={value}" for name, value in _options(place, scratch).items()]
     settings = {
         "cache_dir": str(scratch / "cache"),

@@ -120,7 +120,7 @@ class _Levels:
             known = self._by_id.get(rule) or self._by_id.get(rule.partition("/")[0], {})
             settings = _object(known.get("defaultConfiguration", {}), "a configuration")
             own = settings.get("level", Level.WARNING)
-        return Level(own) if own in set(LEVELS) else Level.ERROR
+        return Level(own) if isinstance(own, str) and own in LEVELS else Level.ERROR
 
 
 def _suppressed(result: dict[str, Any]) -> bool:

@@ -40,24 +40,26 @@ class Verdict:
 def verdict(report: Report, wanted: NamedTests, laid: Collection[str] = ()) -> Verdict:
     """Judge a report. A named test that was not reported as passed has failed.
 
-    Hidden tests count besides the named ones, and at least one must have run. `laid`: the files
-    that hold them.
+    Hidden tests count besides all others, and at least one must have run: whoever skips one has
+    not passed it. `laid`: the files that hold them.
     """
     named = list(dict.fromkeys([*wanted.fail_to_pass, *wanted.pass_to_pass]))
-    if not named:
-        return _all_of(report.cases)
     known = _by_name(report)
     found = [(test, _worst(known[plain_name(test)])) for test in named]
     bad = [(test, case) for test, case in found if case is None or case.ended != Ended.PASSED]
-    visible_ones = Verdict(not bad, list(bad), len(named))
+    told = Verdict(not bad, list(bad), len(named)) if named else _all_of(report.cases)
     if wanted.hidden is None:
-        return visible_ones
-    mine = {n: case for n, case in report.cases.items() if _of(n, laid)}
+        return told
     counted = {id(case) for test in named for case in known[plain_name(test)]}
-    besides = _all_of({n: case for n, case in mine.items() if id(case) not in counted})
-    ran = any(case.ended != Ended.SKIPPED for case in mine.values())
-    passed = visible_ones.passed and ran and not besides.bad
-    return Verdict(passed, visible_ones.bad + besides.bad, visible_ones.total + besides.total)
+    mine = {n: case for n, case in report.cases.items() if _of(n, laid)}
+    besides = [
+        (shown(n), case)
+        for n, case in mine.items()
+        if id(case) not in counted and case.ended != Ended.PASSED
+    ]
+    all_bad = list(dict([*told.bad, *besides]).items())
+    total = told.total + (len(mine) - len(counted & {*map(id, mine.values())}) if named else 0)
+    return Verdict(told.passed and bool(mine) and not besides, all_bad, total)
 
 
 def _all_of(cases: Mapping[CaseName, Case]) -> Verdict:

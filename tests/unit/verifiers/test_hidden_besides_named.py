@@ -43,3 +43,54 @@ async def test_hidden_tests_that_never_ran_prove_nothing(judging: Judging, tmp_p
     """Protects from a folder whose files are no tests by their names."""
     result = await judging.result(hidden(tmp_path, FITS, "more.py"), MENDED)
     assert result.status is CheckStatus.FAIL
+
+
+ALONE = "from shop import price\n\n\ndef test_it():\n    assert price() == 2\n"
+
+
+async def test_hidden_tests_are_found_where_folders_are_passed_over(
+    judging: Judging, tmp_path: Path
+) -> None:
+    """Protects from a candidate that has pytest pass over the folder of the hidden tests."""
+    written(tmp_path / "hidden", {"tests/test_more.py": ALONE})
+    check = {"pytest": {"hidden": str(tmp_path / "hidden")}}
+    own = {"tests/pyvenv.cfg": "", "test_ok.py": "def test_ok():\n    assert True\n"}
+    result = await judging.result(check, own)
+    assert result.status is CheckStatus.FAIL
+
+
+@pytest.mark.parametrize("named", [True, False])
+async def test_a_hidden_test_that_the_candidate_skips_has_not_passed(
+    judging: Judging, tmp_path: Path, named: bool
+) -> None:
+    """Protects from product code that raises what a runner takes for a skip."""
+    skips = "import unittest\n\n\ndef price():\n    return 2\n\n\ndef more():\n"
+    skips += "    raise unittest.SkipTest('x')\n"
+    text = "from shop import more\n\n\ndef test_text():\n    assert more() == 3\n"
+    written(tmp_path / "hidden", {"tests/test_more.py": text})
+    spec = {"hidden": str(tmp_path / "hidden")} | (NAMED if named else {})
+    result = await judging.result({"pytest": spec}, {"shop.py": skips})
+    assert result.status is CheckStatus.FAIL
+
+
+async def test_named_tests_written_with_dots_keep_their_file(
+    judging: Judging, tmp_path: Path
+) -> None:
+    """Protects from a candidate that writes the named test anew."""
+    check = {"pytest": {"fail_to_pass": ["tests.test_shop.test_price"]}}
+    easy = {"tests/test_shop.py": "def test_price():\n    assert True\n"}
+    result = await judging.result(check, easy)
+    assert result.status is CheckStatus.FAIL
+    assert "tests/test_shop.py (holds tests that are named)" in result.gap
+
+
+async def test_a_report_of_hidden_tests_tells_nothing(judging: Judging, tmp_path: Path) -> None:
+    """Protects hidden tests from code that writes them into the report's own faults."""
+    written(tmp_path / "hidden", {"tests/test_more.py": ALONE})
+    place = "[a.split('=')[1] for a in sys.argv if a.startswith('--junit-xml')][0]"
+    evil = f"import os, sys\nopen({place}, 'w').write('<leaked/>')\nos._exit(77)\n"
+    check = {"pytest": {"hidden": str(tmp_path / "hidden")}}
+    result = await judging.result(check, {"shop.py": evil})
+    assert result.status is CheckStatus.FAIL
+    assert "leaked" not in result.gap
+    assert "77" not in result.gap

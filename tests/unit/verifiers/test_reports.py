@@ -28,6 +28,8 @@ BAD = {
     "nothing": "",
     "a case in a case": '<testsuite><testcase name="x"><testcase name="y"/></testcase></testsuite>',
     "a case without a name": "<testsuite><testcase/></testsuite>",
+    "an encoding that there is not": '<?xml version="1.0" encoding="foo"?><testsuite/>',
+    "an encoding of many bytes": '<?xml version="1.0" encoding="shift_jis"?><testsuite/>',
 }
 ONE = '<testsuite><testcase classname="a.B" name="t"/></testsuite>'
 
