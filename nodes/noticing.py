@@ -7,8 +7,9 @@ from checkrein.contracts.codec import visible
 from checkrein.contracts.context import CompiledContext, ContextManifest, Message, Trust
 from checkrein.contracts.event import BudgetReserved, BudgetSettled, NoProgressNoticed, Payload
 from checkrein.contracts.progress import LADDER, Rung, Skipped
+from checkrein.contracts.proposal import Usage
 from checkrein.errors import BudgetExceededError, ModelError
-from checkrein.nodes import ladder, messages
+from checkrein.nodes import ladder, messages, metering
 from checkrein.nodes.no_progress import Found, noticed
 from checkrein.nodes.offering import offered
 from checkrein.nodes.proposals import read_reply
@@ -43,7 +44,7 @@ async def look(run: Run, position: Position, turn: int, history: Sequence[TurnFa
     climb = ladder.climbed(
         position.progress,
         turn,
-        steps.left + steps.reserved,
+        steps.left + position.held.get(Budget.STEPS, 0),
         run.contract.progress,
         reviewer=run.ports.reviewer is not None,
     )
@@ -90,15 +91,14 @@ async def _reviewed(
 ) -> tuple[list[Payload], str | None, str | None]:
     """Ask the reviewer: what settles its call, its words, or why there are none."""
     context = _for_review(run, turn, found)
-    tokens = Budget.MODEL_TOKENS
-    held = {tokens: context.manifest.total_tokens + reviewer.max_output_tokens}
-    lost = {tokens: position.budgets[tokens].reserved}
-    begun: list[Payload] = [BudgetReserved(turn=turn, amounts=held)]
-    if lost[tokens]:
-        # A call of a process that died: it may have been paid, so at the worst case.
-        begun.insert(0, BudgetSettled(turn=turn, released=lost, spent=lost))
+    most = Usage(
+        input_tokens=context.manifest.total_tokens, output_tokens=reviewer.max_output_tokens
+    )
+    held = _price(run, position, most)
+    # A call of a process that died may have been paid.
+    lost = metering.lost(turn, position.held)
     try:
-        await run.record(*begun)
+        await run.record(*lost, BudgetReserved(turn=turn, amounts=held))
     except BudgetExceededError:
         return [], None, "no tokens are left for it"
     try:
@@ -110,9 +110,16 @@ async def _reviewed(
     except WorkStopped:
         await run.record(BudgetSettled(turn=turn, released=held, spent=held))
         raise
-    settled = BudgetSettled(turn=turn, released=held, spent={tokens: reply.usage.total})
+    spent = _price(run, position, reply.usage)
+    settled = BudgetSettled(turn=turn, released=held, spent=spent)
     said = visible(read_reply(reply.raw).text).strip()[:REVIEW_CHARS]
     return [settled], said or None, None if said else "the reviewer said nothing"
+
+
+def _price(run: Run, position: Position, usage: Usage) -> dict[Budget, int]:
+    """What a review draws on: all that a model call does, but no step."""
+    amounts = metering.of_model(run.contract, position, usage)
+    return {budget: amount for budget, amount in amounts.items() if budget is not Budget.STEPS}
 
 
 def _for_review(run: Run, turn: int, found: Found) -> CompiledContext:

@@ -256,7 +256,8 @@ class TaskContract(Frozen):
     @model_validator(mode="after")
     def _judged_by_another(self) -> "TaskContract":
         judges = [c.model_judge.model for c in self.success if isinstance(c, ModelJudgeCheck)]
-        if any(self.model is not None and same_model(self.model, judge) for judge in judges):
+        workers = [name for name in (self.model, self.fallback_model) if name is not None]
+        if any(same_model(name, judge) for name in workers for judge in judges):
             raise ValueError(
                 "success names the task's own model as its judge; give model_judge another model"
             )

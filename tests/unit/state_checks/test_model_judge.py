@@ -171,6 +171,8 @@ def test_who_did_the_work_is_no_judge_of_it() -> None:
     for model in ("openai:gpt-5", "gpt-5", "azure_openai:GPT-5"):
         with pytest.raises(ValidationError, match="own model as its judge"):
             TaskContract.model_validate(given | {"model": model})
+        with pytest.raises(ValidationError, match="own model as its judge"):
+            TaskContract.model_validate(given | {"model": "x:y", "fallback_model": model})
     other = TaskContract.model_validate(given | {"model": "anthropic:claude"})
     assert len(other.success) == 2
 
