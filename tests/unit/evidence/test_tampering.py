@@ -41,7 +41,9 @@ def test_a_flipped_byte_anywhere_is_found(evidence: Path) -> None:
     assert findings(evidence) == []
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None
+)
 @given(st.data())
 def test_any_change_of_any_file_is_found(evidence: Path, data: st.DataObject) -> None:
     """Protects: bytes that are changed, cut out or put in are found wherever that is."""
