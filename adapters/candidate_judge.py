@@ -67,8 +67,8 @@ def _json(order: dict[str, Any]) -> Problems:
 
 def _validator(schema: Any) -> Any:
     # Here, since most orders need none of it and it takes longest to load.
-    import jsonschema  # noqa: PLC0415
-    import referencing  # noqa: PLC0415
+    import jsonschema  # noqa: PLC0415 - slow, and texts and XML do without
+    import referencing  # noqa: PLC0415 - the same
 
     kind = jsonschema.Draft202012Validator
     try:

@@ -68,7 +68,7 @@ def inside_words(inside: Inside, scratch: Path, *seccomp: int) -> list[str]:
     tmp_bytes = str(inside.confinement.tmp_bytes)
     sized = ("--size", tmp_bytes, "--tmpfs")
     words = [*_namespaces(inside), *_system(), *_etc(inside, scratch)]
-    words += ["--proc", "/proc", "--dev", "/dev", "--perms", "1777", *sized, "/dev/shm"]  # noqa: S108
+    words += ["--proc", "/proc", "--dev", "/dev", "--perms", "1777", *sized, "/dev/shm"]  # noqa: S108 - its own
     words += ["--perms", "1777", *sized, "/tmp"]  # noqa: S108 - the sandbox's own
     words += ["--perms", "0777", *sized, "/home/sandbox"]
     words += _python()  # which may lie below one of those

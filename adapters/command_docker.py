@@ -79,7 +79,7 @@ class DockerCommandRunner:
         program = await self._program()
         name = f"checkrein-{secrets.token_hex(8)}"
         async with command_scratch(self._scratch, stdin) as scratch:
-            environment = clean_environment("/tmp", "/tmp", confinement.secrets)  # noqa: S108
+            environment = clean_environment("/tmp", "/tmp", confinement.secrets)  # noqa: S108 - its own
             names = sorted(name.upper() for name in confinement.secrets)
             if confinement.writable is not None and os.geteuid() == 0:
                 await asyncio.to_thread(give_folder, confinement.writable, _USER)
@@ -189,7 +189,7 @@ def run_words(
         memory = str(confinement.memory_bytes)
         words += ["--memory", memory, "--memory-swap", memory]
     sized = f"rw,nosuid,nodev,size={confinement.tmp_bytes}"
-    words += ["--tmpfs", f"/tmp:{sized},mode=1777", "--shm-size", str(confinement.tmp_bytes)]  # noqa: S108
+    words += ["--tmpfs", f"/tmp:{sized},mode=1777", "--shm-size", str(confinement.tmp_bytes)]  # noqa: S108 - its own
     words += ["--env", "HOME=/tmp", "--env", "TMPDIR=/tmp", "--env", "LANG=C.UTF-8"]
     words += ["--env", "PYTHONDONTWRITEBYTECODE=1", "--env", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1"]
     for secret in secret_names:
