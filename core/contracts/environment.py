@@ -70,7 +70,7 @@ class EnvironmentSpec(Frozen):
         packages: distributions that this Python must have, to least version.
         network: `none`, `host`, or hosts that alone may be reached, which no backend can enforce.
         idle_s: a time without output after which a command is ended, which no backend can enforce.
-        secrets: names of secrets that commands get in their environment.
+        secrets: names of secrets that must be set up here; the task's own `secrets` lends them.
         on_missing: `fail` starts nothing; `narrow` withdraws what needs commands; `ask` starts
             nothing before a person has agreed to less.
         agreed: what a person agreed to; it counts only where something is missing.
