@@ -54,6 +54,14 @@ def _lay(source: Path, copy: Path) -> list[str]:
     seen = 0
     for folder, folders, files in os.walk(source, onerror=_raised):
         folders[:] = [name for name in folders if name != "__pycache__"]
+        linked = [name for name in folders if Path(folder, name).is_symlink()]
+        if linked:
+            raise EnvironmentFault(
+                "The folder of hidden tests holds a link to a folder, whose tests would be left "
+                "out. Put the files themselves there.",
+                op=_OP,
+                code="hidden_unusable",
+            )
         below = os.path.relpath(folder, source)
         target = copy if below == "." else copy / below
         _make_folder(target)

@@ -7,6 +7,7 @@ import pytest
 from judged import MENDED, Judging, written
 
 from checkrein.contracts.verification import CheckStatus
+from checkrein.errors import EnvironmentFault
 
 NAMED = {
     "fail_to_pass": ["tests/test_shop.py::test_price"],
@@ -94,3 +95,14 @@ async def test_a_report_of_hidden_tests_tells_nothing(judging: Judging, tmp_path
     assert result.status is CheckStatus.FAIL
     assert "leaked" not in result.gap
     assert "77" not in result.gap
+
+
+async def test_a_linked_folder_of_hidden_tests_is_not_left_out(
+    judging: Judging, tmp_path: Path
+) -> None:
+    """Protects from tests that never run because they lie behind a link."""
+    written(tmp_path / "elsewhere", {"test_more.py": FAILS})
+    check = hidden(tmp_path, FITS)
+    (tmp_path / "hidden" / "cases").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(EnvironmentFault, match="a link to a folder"):
+        await judging.result(check, MENDED)
