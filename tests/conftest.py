@@ -22,12 +22,15 @@ from checkrein.checkpointer import embedded_server, migrate, server
 from checkrein.evals.opa_binary import HOW
 from checkrein.settings import Settings
 
+ROOM = 4 << 30
+"""What must be free in memory for the servers of all workers to keep their files there. Bytes."""
+
 
 @pytest.fixture(scope="session")
 def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a server of this worker's own, whose database `template_checkrein` is migrated."""
     # Outside pytest's folder, which is private: the server runs as another user under root.
-    folder = Path(tempfile.mkdtemp(prefix="checkrein-pg-"))
+    folder = Path(tempfile.mkdtemp(prefix="checkrein-pg-", dir=_memory()))
     folder.chmod(0o755)
     database = asyncio.run(embedded_server.started(folder))
     login = conninfo_to_dict(database.login)
@@ -35,12 +38,21 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with psycopg.connect(url.format(name="postgres"), autocommit=True) as connection:
         # The tests ask for crashes of ours, not of the machine's power supply.
         connection.execute("ALTER SYSTEM SET fsync = off")
+        connection.execute("ALTER SYSTEM SET max_wal_size = '256MB'")
         connection.execute("SELECT pg_reload_conf()")
         connection.execute("CREATE DATABASE template_checkrein")
     asyncio.run(migrate.migrate(server.by_url(url.format(name="template_checkrein"))))
     yield url
     asyncio.run(embedded_server.stopped(folder))
     shutil.rmtree(folder)
+
+
+def _memory() -> str | None:
+    """A folder in memory with room for a server's files, which are much of a test's time."""
+    shared = Path("/dev/shm")
+    if shared.is_dir() and os.access(shared, os.W_OK | os.X_OK):
+        return str(shared) if shutil.disk_usage(shared).free >= ROOM else None
+    return None
 
 
 @pytest.fixture
