@@ -125,22 +125,24 @@ class EngineProcess:
                 return  # it ended by itself in between, which is all that was asked
 
     async def close(self) -> None:
-        """End the process and wait until it is gone. May be called twice."""
+        """End the process and wait until it is gone, also where the caller is cancelled meanwhile.
+
+        May be called twice.
+        """
         self._usable = False
-        assert self._process.stdin is not None
+        assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
         try:
             async with asyncio.timeout(CLOSE_S):
                 await self._process.wait()
         except TimeoutError:
-            self.kill()
+            pass  # ended by force below
         finally:
-            if self._process.returncode is None:
-                self.kill()
-        # Reading to the end lets the pipe's transport close with the process.
-        assert self._process.stdout is not None
-        await self._process.stdout.read()
-        await self._process.wait()
+            # A cancelled caller comes here too: its loop may end at once, and a pipe that is open
+            # then is never closed. Reading to the end lets its transport close with the process.
+            self.kill()
+            await self._process.stdout.read()
+            await self._process.wait()
 
     async def _exchange(self, frame: bytes) -> dict[str, Any]:
         assert self._process.stdin is not None and self._process.stdout is not None

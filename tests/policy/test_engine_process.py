@@ -1,6 +1,7 @@
 """The worker is ours to end, ends with us, and learns nothing that it does not need."""
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -45,6 +46,43 @@ async def test_closing_waits_for_the_end() -> None:
     assert not engine.usable
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.mark.parametrize("steps", range(1, 12))
+def test_broken_off_it_leaves_nothing(steps: int) -> None:
+    """Protects a cancelled run: no process and no open pipe outlives it, wherever it is caught."""
+
+    async def used() -> None:
+        engine = await EngineProcess.start()
+        await engine.close()
+
+    async def broken_off(task: asyncio.Task[None]) -> None:
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+
+    async def at_start() -> None:
+        await broken_off(asyncio.create_task(used()))
+
+    async def at_the_end() -> None:
+        engine = await EngineProcess.start()
+        await broken_off(asyncio.create_task(engine.close()))
+
+    for where in (at_start, at_the_end):
+        asyncio.run(where())
+        gc.collect()  # an open transport warns as it is collected
+        assert not _children()
+
+
+def _children() -> list[int]:
+    found = subprocess.run(
+        ["pgrep", "-P", str(os.getpid()), "-f", str(engine_process.WORKER)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return [int(one) for one in found.stdout.split()]
 
 
 async def test_deadline_kills() -> None:
