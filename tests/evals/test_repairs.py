@@ -16,8 +16,15 @@ VERIFIED = AttemptStatus.CANDIDATE_VERIFIED
 REFUSED = AttemptStatus.FAILED_VERIFICATION
 
 
+# One in every run, the others in the slow one: each is five whole attempts.
+_REPAIRS = [
+    pytest.param(one, id=one.name, marks=[pytest.mark.slow] if number else [])
+    for number, one in enumerate(repairs(QUICK))
+]
+
+
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("repair", repairs(QUICK), ids=lambda repair: repair.name)
+@pytest.mark.parametrize("repair", _REPAIRS)
 async def test_only_what_is_right_is_called_done(
     repair: Repair, settings: Settings, tmp_path: Path
 ) -> None:

@@ -20,12 +20,14 @@ OF_COMMITS = {"in_publish"}
 """Passed by final commits alone: tests/faults/test_commit_killed.py."""
 
 PARTS = 4
-"""The quick part is cut in so many, for the workers of the test run."""
+"""The quick part is cut in so many: the first is in every run, the others in the slow one."""
+
+_PARTS = [pytest.param(part, marks=[pytest.mark.slow] if part else []) for part in range(PARTS)]
 
 
 @pytest.mark.shows(85, 110, 117, 129, 141, 148)
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", _PARTS)
 async def test_killed_anywhere_on_any_target_it_ends_right(part: int) -> None:
     """Protects: nothing lost, nothing done twice, nothing guessed, wherever the process dies."""
     async with arena() as ground:

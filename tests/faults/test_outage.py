@@ -74,6 +74,7 @@ def own_server() -> Iterator[Server]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_a_store_that_is_gone_for_ten_seconds(
     own_server: Server, environment: dict[str, str], tmp_path: Path
 ) -> None:
