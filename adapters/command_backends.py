@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.metadata
+import os
 import platform
 import re
 import sys
@@ -13,6 +14,7 @@ from checkrein.adapters.command_docker import DockerCommandRunner
 from checkrein.adapters.command_door import MOST_S, CommandDoor
 from checkrein.adapters.command_runner import LocalCommandRunner
 from checkrein.adapters.environment import Machine, Negotiated, negotiated
+from checkrein.adapters.environment_mounts import absent_mounts
 from checkrein.adapters.environment_refusals import missing, question
 from checkrein.contracts.environment import (
     Backend,
@@ -132,6 +134,7 @@ class CommandBackends:
             tools=tools,
             packages={name: _installed(name) for name in spec.packages},
             secrets=secrets,
+            absent=await asyncio.to_thread(absent_mounts, spec),
         )
 
 
@@ -161,7 +164,12 @@ def held_by(contract: TaskContract, spec: EnvironmentSpec) -> Confinement:
         timeout_s=float(spec.timeout_s or MOST_S),
         network="none" if alone else "host",
         mounts=[
-            Mount(source=Path(m.path), target=f"/mnt/{m.name}", writable=m.mode == "rw")
+            # Where its links lead now, which is what was looked at.
+            Mount(
+                source=Path(os.path.realpath(m.path)),
+                target=f"/mnt/{m.name}",
+                writable=m.mode == "rw",
+            )
             for m in spec.mounts
         ],
         memory_bytes=None if spec.memory_mb is None else spec.memory_mb * MIB,

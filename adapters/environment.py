@@ -17,6 +17,7 @@ class Machine:
         tools: by backend, by program, the version that it told; None where it is not there.
         packages: by distribution, the version that this Python has; None where it has none.
         secrets: names that can be given to commands.
+        absent: folders that are to be mounted and are not there.
     """
 
     os: str
@@ -26,6 +27,7 @@ class Machine:
     )
     packages: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     secrets: Set[str] = frozenset()
+    absent: Set[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,11 @@ def _of_machine(spec: EnvironmentSpec, machine: Machine) -> list[str]:
     unknown = sorted(set(spec.secrets) - machine.secrets)
     if unknown:
         found.append(f"the secrets {', '.join(unknown)}, which nobody has set up here")
+    found += [
+        f"the folder {mount.path} for /mnt/{mount.name}, which is not there: make it"
+        for mount in spec.mounts
+        if mount.path in machine.absent
+    ]
     return found
 
 

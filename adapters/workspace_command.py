@@ -214,6 +214,7 @@ class RunCommand(FileCapability):
                     offline=offline,
                     keep=folder,
                     secrets=permit.secrets,
+                    may_change_mounts=True,
                 )
                 shown = await asyncio.to_thread(_shown, result, root, offline)
                 shown |= await self._kept(shown, folder)
@@ -357,8 +358,18 @@ def _preview(order: dict[str, Any], door: CommandDoor) -> str:
         f"{words}\n"
         f"{lent}"
         "It runs in a copy of the workspace, which is thrown away with all that it wrote there. "
-        f"{_reach(door)}"
+        f"{_reach(door)}{_mounted(door)}"
     )
+
+
+def _mounted(door: CommandDoor) -> str:
+    """The folders of this machine that it sees besides, and what becomes of them."""
+    lines = "".join(
+        f"\n  {mount.target} is {_printable(str(mount.source))}, "
+        + ("which it may change, for good" if mount.writable else "to read")
+        for mount in door.mounts
+    )
+    return f"\nIt sees these folders of this machine:{lines}" if lines else ""
 
 
 def _reach(door: CommandDoor) -> str:
