@@ -15,7 +15,8 @@ from checkrein.adapters.command_door import MOST_S, CommandDoor
 from checkrein.adapters.command_runner import LocalCommandRunner
 from checkrein.adapters.environment import Machine, Negotiated, negotiated
 from checkrein.adapters.environment_mounts import absent_mounts
-from checkrein.adapters.environment_refusals import missing, question
+from checkrein.adapters.environment_refusals import hidden_in_reach, missing, question
+from checkrein.contracts.check_tests import hides_tests
 from checkrein.contracts.environment import (
     Backend,
     ChosenEnvironment,
@@ -57,18 +58,35 @@ class CommandBackends:
         `secrets`: names of those that this installation has.
 
         Raises:
-            InputError: environment_missing, naming all that is not there and what to do.
+            InputError: environment_missing, naming all that is not there and what to do;
+                hidden_in_reach, without a sandbox a model's commands could read hidden tests.
+            EnvironmentFault: sandbox_unproven, a sandbox is here and did not work this time, so
+                that its place is not taken by none.
         """
         if contract.environment is not None:
             return await self._by_contract(contract, contract.environment, secrets)
         if not needs_commands(contract):
             return CommandDoor.local(offline=contract.offline), None
-        offer = await self._bubblewrap.offer()
-        runner: CommandRunner = self._bubblewrap
-        if offer.lack:
-            runner, offer = self._local, await self._local.offer()
+        return await self._usual(contract)
+
+    async def _usual(self, contract: TaskContract) -> tuple[CommandDoor, ChosenEnvironment]:
+        """A sandbox where this machine has one, else none, which is on record with the reason."""
         held = Confinement(timeout_s=MOST_S, network="none" if contract.offline else "host")
-        return CommandDoor(runner, offer, held), chosen(offer)
+        offer = await self._bubblewrap.offer()
+        if not offer.lack:
+            return CommandDoor(self._bubblewrap, offer, held), chosen(offer)
+        if offer.unsure:
+            raise EnvironmentFault(
+                f"{offer.lack} Commands are not run without the sandbox instead: for that, write "
+                "`environment: {backends: [local], network: host}` into the task.",
+                op=_OP,
+                code="sandbox_unproven",
+                retryable=True,
+            )
+        if hides_tests(contract.success) and NEEDING & set(contract.capabilities):
+            raise hidden_in_reach(offer.lack)
+        bare = await self._local.offer()
+        return CommandDoor(self._local, bare, held), chosen(bare, [f"bubblewrap: {offer.lack}"])
 
     async def _by_contract(
         self, contract: TaskContract, spec: EnvironmentSpec, secrets: Set[str]

@@ -77,6 +77,7 @@ _NOT_STARTED = frozenset(
         "program_missing",
         "sandbox_broken",
         "sandbox_unavailable",
+        "sandbox_unproven",
         "workspace_missing",
         "workspace_not_copied",
     }

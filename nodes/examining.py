@@ -16,13 +16,12 @@ from checkrein.contracts.artifact import Artifact
 from checkrein.contracts.check import (
     Check,
     HumanCheck,
-    JunitCheck,
     PolicyObeyedCheck,
-    PytestCheck,
     Strength,
     UnchangedCheck,
     kind_of,
 )
+from checkrein.contracts.check_tests import hides_tests
 from checkrein.contracts.verification import (
     CheckResult,
     CheckStatus,
@@ -105,15 +104,6 @@ async def examined(
     if await run.ports.workspace.digest() != sealed:
         found.results.append(_moved(run))
     return found
-
-
-def hides_tests(checks: Sequence[Check]) -> bool:
-    """Whether any of them runs tests that no model may see."""
-    return any(
-        (isinstance(check, PytestCheck) and check.pytest.hidden is not None)
-        or (isinstance(check, JunitCheck) and check.junit.hidden is not None)
-        for check in checks
-    )
 
 
 def _passed(result: CheckResult) -> bool:
