@@ -200,7 +200,7 @@ class RunCommand(FileCapability):
         order: dict[str, Any] = json.loads(prepared.plan)
         argv: list[str] = order["argv"]
         try:
-            async with throw_away_folder("checkrein-command-") as folder:
+            async with throw_away_folder("command") as folder:
                 root = folder / "workspace"
                 await self._copied(root, prepared.from_version, op)
                 segments = await asyncio.to_thread(
