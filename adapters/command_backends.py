@@ -16,7 +16,7 @@ from checkrein.adapters.command_runner import LocalCommandRunner
 from checkrein.adapters.environment import Machine, Negotiated, negotiated
 from checkrein.adapters.environment_mounts import absent_mounts
 from checkrein.adapters.environment_refusals import hidden_in_reach, missing, question
-from checkrein.contracts.check_tests import hides_tests
+from checkrein.contracts.check_tests import PytestCheck, hides_tests
 from checkrein.contracts.environment import (
     Backend,
     ChosenEnvironment,
@@ -91,10 +91,10 @@ class CommandBackends:
     async def _by_contract(
         self, contract: TaskContract, spec: EnvironmentSpec, secrets: Set[str]
     ) -> tuple[CommandDoor, ChosenEnvironment]:
-        found = await self._negotiated(spec, secrets)
+        found = await self._negotiated(contract, spec, secrets)
         agreed = spec.agreed
         if found.offer is None and agreed is not None and agreed.to == "local":
-            bare = await self._negotiated(spec.model_copy(update={"backends": ["local"]}), secrets)
+            bare = await self._negotiated(contract, as_local(spec), secrets)
             # Of what it lacks all is told, as if the contract had named it too.
             found = Negotiated(bare.offer, {**found.lacks, **bare.lacks})
         by = None if agreed is None else agreed.by
@@ -114,9 +114,13 @@ class CommandBackends:
             raise await self._question(contract, spec, found, secrets)
         raise missing(found.told, narrow=narrow)
 
-    async def _negotiated(self, spec: EnvironmentSpec, secrets: Set[str]) -> Negotiated:
+    async def _negotiated(
+        self, contract: TaskContract, spec: EnvironmentSpec, secrets: Set[str]
+    ) -> Negotiated:
         wanted = [offer for offer in await self.offers() if offer.backend in spec.backends]
-        return negotiated(spec, wanted, await self._machine(spec, wanted, secrets))
+        machine = await self._machine(spec, wanted, secrets)
+        own_python = any(isinstance(check, PytestCheck) for check in contract.success)
+        return negotiated(spec, wanted, machine, own_python=own_python)
 
     async def _question(
         self,
@@ -126,7 +130,7 @@ class CommandBackends:
         secrets: Set[str],
     ) -> InputError:
         """What a person can agree to, of what this machine can really do."""
-        bare = await self._negotiated(spec.model_copy(update={"backends": ["local"]}), secrets)
+        bare = await self._negotiated(contract, as_local(spec), secrets)
         choices: list[Concession] = [] if bare.offer is None else ["local"]
         if not contract.runs_checks:
             choices.append("narrow")
@@ -154,6 +158,11 @@ class CommandBackends:
             secrets=secrets,
             absent=await asyncio.to_thread(absent_mounts, spec),
         )
+
+
+def as_local(spec: EnvironmentSpec) -> EnvironmentSpec:
+    """The same without a sandbox."""
+    return spec.model_copy(update={"backends": ["local"]})
 
 
 def needs_commands(contract: TaskContract) -> bool:

@@ -48,13 +48,21 @@ class Negotiated:
         return [f"{backend}: {'; '.join(lacks)}" for backend, lacks in self.lacks.items()]
 
 
-def negotiated(spec: EnvironmentSpec, offers: Sequence[Offer], machine: Machine) -> Negotiated:
-    """The first wanted backend that can honour all of the contract."""
+def negotiated(
+    spec: EnvironmentSpec, offers: Sequence[Offer], machine: Machine, *, own_python: bool = False
+) -> Negotiated:
+    """The first wanted backend that can honour all of the contract.
+
+    `own_python`: whether checks are run by the very Python that runs Checkrein, as those of
+    `pytest` are.
+    """
     by_name = {offer.backend: offer for offer in offers}
     lacks: dict[Backend, Sequence[str]] = {}
     for backend in spec.backends:
         offer = by_name.get(backend)
-        missing = ["it is not known here"] if offer is None else lacks_of(spec, offer, machine)
+        missing = (
+            ["it is not known here"] if offer is None else _lacks(spec, offer, machine, own_python)
+        )
         if offer is not None and not missing:
             return Negotiated(offer, lacks)
         lacks[backend] = missing
@@ -71,6 +79,18 @@ def lacks_of(spec: EnvironmentSpec, offer: Offer, machine: Machine) -> list[str]
         *_of_network(spec, offer),
         *_of_tools(spec, offer, machine),
     ]
+
+
+def _lacks(
+    spec: EnvironmentSpec, offer: Offer, machine: Machine, own_python: bool
+) -> Sequence[str]:
+    found = lacks_of(spec, offer, machine)
+    if own_python and offer.backend == "docker" and not offer.lack:
+        found.append(
+            "`pytest` checks, which need the Python that runs Checkrein, and an image has its own: "
+            "use a `junit` check that runs the image's pytest"
+        )
+    return found
 
 
 def _of_machine(spec: EnvironmentSpec, machine: Machine) -> list[str]:

@@ -93,6 +93,23 @@ def _locked(path: Path) -> _Held | None:
     return None
 
 
+def is_held(path: Path) -> bool:
+    """Whether a folder's owner lives; in doubt it does. Blocking."""
+    try:
+        lock = os.open(path, _FOLDER)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
 def sweep() -> list[Path]:
     """Remove what processes of this user that are gone left behind; returns it. Blocking."""
     top = Path(tempfile.gettempdir())

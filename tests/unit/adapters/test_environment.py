@@ -86,6 +86,17 @@ def test_the_first_that_lacks_nothing_is_chosen() -> None:
     assert negotiated(spec, [], HERE).told[1] == "bubblewrap: it is not known here"
 
 
+def test_pytest_in_an_image_is_a_lack() -> None:
+    """Protects the first check: the Python that it names is not in the image."""
+    spec = EnvironmentSpec(backends=["docker"], image=PINNED)
+    assert negotiated(spec, [ENGINE], HERE).offer == ENGINE
+    found = negotiated(spec, [ENGINE], HERE, own_python=True)
+    assert found.offer is None
+    assert "`pytest` checks" in found.told[0]
+    both = EnvironmentSpec(backends=["docker", "local"], image=None, network="host")
+    assert negotiated(both, [ENGINE, PLAIN], HERE, own_python=True).offer == PLAIN
+
+
 @pytest.mark.parametrize(
     ("version", "least", "enough"),
     [
