@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.metadata
+import os
 import platform
 import re
 import sys
@@ -13,7 +14,9 @@ from checkrein.adapters.command_docker import DockerCommandRunner
 from checkrein.adapters.command_door import MOST_S, CommandDoor
 from checkrein.adapters.command_runner import LocalCommandRunner
 from checkrein.adapters.environment import Machine, Negotiated, negotiated
-from checkrein.adapters.environment_refusals import missing, question
+from checkrein.adapters.environment_mounts import absent_mounts
+from checkrein.adapters.environment_refusals import hidden_in_reach, missing, question
+from checkrein.contracts.check_tests import PytestCheck, hides_tests
 from checkrein.contracts.environment import (
     Backend,
     ChosenEnvironment,
@@ -55,26 +58,43 @@ class CommandBackends:
         `secrets`: names of those that this installation has.
 
         Raises:
-            InputError: environment_missing, naming all that is not there and what to do.
+            InputError: environment_missing, naming all that is not there and what to do;
+                hidden_in_reach, without a sandbox a model's commands could read hidden tests.
+            EnvironmentFault: sandbox_unproven, a sandbox is here and did not work this time, so
+                that its place is not taken by none.
         """
         if contract.environment is not None:
             return await self._by_contract(contract, contract.environment, secrets)
         if not needs_commands(contract):
             return CommandDoor.local(offline=contract.offline), None
-        offer = await self._bubblewrap.offer()
-        runner: CommandRunner = self._bubblewrap
-        if offer.lack:
-            runner, offer = self._local, await self._local.offer()
+        return await self._usual(contract)
+
+    async def _usual(self, contract: TaskContract) -> tuple[CommandDoor, ChosenEnvironment]:
+        """A sandbox where this machine has one, else none, which is on record with the reason."""
         held = Confinement(timeout_s=MOST_S, network="none" if contract.offline else "host")
-        return CommandDoor(runner, offer, held), chosen(offer)
+        offer = await self._bubblewrap.offer()
+        if not offer.lack:
+            return CommandDoor(self._bubblewrap, offer, held), chosen(offer)
+        if offer.unsure:
+            raise EnvironmentFault(
+                f"{offer.lack} Commands are not run without the sandbox instead: for that, write "
+                "`environment: {backends: [local], network: host}` into the task.",
+                op=_OP,
+                code="sandbox_unproven",
+                retryable=True,
+            )
+        if hides_tests(contract.success) and NEEDING & set(contract.capabilities):
+            raise hidden_in_reach(offer.lack)
+        bare = await self._local.offer()
+        return CommandDoor(self._local, bare, held), chosen(bare, [f"bubblewrap: {offer.lack}"])
 
     async def _by_contract(
         self, contract: TaskContract, spec: EnvironmentSpec, secrets: Set[str]
     ) -> tuple[CommandDoor, ChosenEnvironment]:
-        found = await self._negotiated(spec, secrets)
+        found = await self._negotiated(contract, spec, secrets)
         agreed = spec.agreed
         if found.offer is None and agreed is not None and agreed.to == "local":
-            bare = await self._negotiated(spec.model_copy(update={"backends": ["local"]}), secrets)
+            bare = await self._negotiated(contract, as_local(spec), secrets)
             # Of what it lacks all is told, as if the contract had named it too.
             found = Negotiated(bare.offer, {**found.lacks, **bare.lacks})
         by = None if agreed is None else agreed.by
@@ -94,9 +114,13 @@ class CommandBackends:
             raise await self._question(contract, spec, found, secrets)
         raise missing(found.told, narrow=narrow)
 
-    async def _negotiated(self, spec: EnvironmentSpec, secrets: Set[str]) -> Negotiated:
+    async def _negotiated(
+        self, contract: TaskContract, spec: EnvironmentSpec, secrets: Set[str]
+    ) -> Negotiated:
         wanted = [offer for offer in await self.offers() if offer.backend in spec.backends]
-        return negotiated(spec, wanted, await self._machine(spec, wanted, secrets))
+        machine = await self._machine(spec, wanted, secrets)
+        own_python = any(isinstance(check, PytestCheck) for check in contract.success)
+        return negotiated(spec, wanted, machine, own_python=own_python)
 
     async def _question(
         self,
@@ -106,7 +130,7 @@ class CommandBackends:
         secrets: Set[str],
     ) -> InputError:
         """What a person can agree to, of what this machine can really do."""
-        bare = await self._negotiated(spec.model_copy(update={"backends": ["local"]}), secrets)
+        bare = await self._negotiated(contract, as_local(spec), secrets)
         choices: list[Concession] = [] if bare.offer is None else ["local"]
         if not contract.runs_checks:
             choices.append("narrow")
@@ -132,7 +156,13 @@ class CommandBackends:
             tools=tools,
             packages={name: _installed(name) for name in spec.packages},
             secrets=secrets,
+            absent=await asyncio.to_thread(absent_mounts, spec),
         )
+
+
+def as_local(spec: EnvironmentSpec) -> EnvironmentSpec:
+    """The same without a sandbox."""
+    return spec.model_copy(update={"backends": ["local"]})
 
 
 def needs_commands(contract: TaskContract) -> bool:
@@ -161,7 +191,12 @@ def held_by(contract: TaskContract, spec: EnvironmentSpec) -> Confinement:
         timeout_s=float(spec.timeout_s or MOST_S),
         network="none" if alone else "host",
         mounts=[
-            Mount(source=Path(m.path), target=f"/mnt/{m.name}", writable=m.mode == "rw")
+            # Where its links lead now, which is what was looked at.
+            Mount(
+                source=Path(os.path.realpath(m.path)),
+                target=f"/mnt/{m.name}",
+                writable=m.mode == "rw",
+            )
             for m in spec.mounts
         ],
         memory_bytes=None if spec.memory_mb is None else spec.memory_mb * MIB,

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import platform
+import re
 import secrets
 import shutil
 import subprocess
@@ -34,6 +35,12 @@ _GET = (
     "and allow user namespaces, or run as root."
 )
 _PROBE_S = 20.0
+_ABSENT = "sandbox_unavailable"
+# What a kernel says that lets this user have none. All else may pass, and is no word on that.
+_REFUSED = re.compile(
+    r"not permitted|[Pp]ermission|not implemented|not supported|user namespaces|"
+    r"namespace failed: (?:No space|Invalid argument|nesting depth)"
+)
 # Above all that systemd, containers and people are given, so that nothing else is this user.
 _FIRST_USER, _USERS = 0x70000000, 1 << 20
 # Process 1 of the sandbox and bubblewrap itself are of the same control group.
@@ -84,8 +91,8 @@ class BubblewrapCommandRunner:
         """Run to the end or to a limit; no process of it is left afterwards.
 
         Raises:
-            EnvironmentFault: sandbox_unavailable or sandbox_broken, program_missing, or what else
-                is not there; the message names it.
+            EnvironmentFault: sandbox_unavailable, sandbox_unproven or sandbox_broken,
+                program_missing, or what else is not there; the message names it.
             InputError: no list of words that a program can be given.
         """
         check_argv(argv)
@@ -99,7 +106,7 @@ class BubblewrapCommandRunner:
             async with self._probing:
                 found = await self._looked()
         except EnvironmentFault as fault:
-            return lacking("bubblewrap", str(fault))
+            return lacking("bubblewrap", str(fault), unsure=fault.code != _ABSENT)
         return offered("bubblewrap", found.version, set(found.isolates), ["none", "host"])
 
     async def _looked(self) -> _Found:
@@ -132,10 +139,14 @@ class BubblewrapCommandRunner:
         try:
             result = await self._run(found, argv, Path("/"), confinement, b"", None)
         except EnvironmentFault as fault:
-            raise _unavailable(str(fault)) from fault
+            if fault.code == "sandbox_broken" and _REFUSED.search(str(fault)):
+                raise _unavailable(str(fault)) from fault
+            raise _unproven(str(fault)) from fault
         if not result.passed:
             said = result.stderr[-400:].decode("utf-8", "replace").strip()
-            raise _unavailable(f"{argv[0]} did not run in it ({result.exit_code}): {said}")
+            late = result.timed_out
+            how = f"no end within {_PROBE_S:g} s" if late else f"exit {result.exit_code}"
+            raise _unproven(f"{argv[0]} did not run in it ({how}): {said}")
 
     async def _run(
         self,
@@ -189,9 +200,12 @@ def _prepared(
 
 
 def _version_of(program: str) -> str:
-    said = subprocess.run(  # noqa: S603 - the program that was found, and fixed words
-        [program, "--version"], capture_output=True, timeout=_PROBE_S, check=False
-    )
+    try:
+        said = subprocess.run(  # noqa: S603 - the program that was found, and fixed words
+            [program, "--version"], capture_output=True, timeout=_PROBE_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _unproven(f"it does not tell its version: {error}") from error
     return (said.stdout.decode("utf-8", "replace").split() or [""])[-1]
 
 
@@ -227,6 +241,15 @@ def _kernel() -> tuple[int, int]:
 
 
 def _unavailable(why: str) -> EnvironmentFault:
+    return EnvironmentFault(f"bubblewrap cannot be used here: {why}. {_GET}", op=_OP, code=_ABSENT)
+
+
+def _unproven(why: str) -> EnvironmentFault:
+    """It is there, and did not do what it does elsewhere: perhaps for this once."""
     return EnvironmentFault(
-        f"bubblewrap cannot be used here: {why}. {_GET}", op=_OP, code="sandbox_unavailable"
+        f"bubblewrap is here, and a first command in it failed: {why}. Try again, with less load "
+        "on this machine; `checkrein doctor` tells how it stands.",
+        op=_OP,
+        code="sandbox_unproven",
+        retryable=True,
     )

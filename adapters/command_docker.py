@@ -5,9 +5,11 @@ import os
 import re
 import secrets
 import shutil
+import tempfile
 from asyncio.subprocess import DEVNULL, PIPE
 from pathlib import Path
 
+from checkrein.adapters.command_docker_left import asking, left_among, marks
 from checkrein.adapters.command_order import OUTPUT_BYTES, Order
 from checkrein.adapters.command_run import run_order
 from checkrein.adapters.command_scratch import (
@@ -85,7 +87,10 @@ class DockerCommandRunner:
                 await asyncio.to_thread(give_folder, confinement.writable, _USER)
             order = Order(
                 argv=argv,
-                start=[program, *run_words(name, image, argv, cwd, confinement, names)],
+                start=[
+                    program,
+                    *run_words(name, image, argv, cwd, confinement, names, marks(scratch)),
+                ],
                 confinement=confinement,
                 cwd=Path("/"),
                 environment=environment | self._client_environment(),
@@ -104,7 +109,10 @@ class DockerCommandRunner:
         return _judged(result)
 
     async def offer(self) -> Offer:
-        """Whether an engine answers. No engine is part of this project's own tests."""
+        """Whether an engine answers; what a killed harness left in it is removed.
+
+        No engine is part of this project's own tests.
+        """
         if self._offer is None or self._offer.lack:
             self._offer = await self._looked()
         return self._offer
@@ -118,7 +126,19 @@ class DockerCommandRunner:
         if code != 0 or not said:
             why = said.splitlines()[0][:200] if said else "no answer"
             return lacking("docker", f"no docker engine answers ({why}): start one")
+        await self._swept(program)
         return offered("docker", said.split()[0], _ISOLATES, ["none", "host"], tested=False)
+
+    async def _swept(self, program: str) -> None:
+        """Remove containers whose harness was killed: its end is not theirs.
+
+        Where the engine refuses, they are looked for again by the next process.
+        """
+        folder = self._scratch or Path(tempfile.gettempdir())
+        code, said = await self._said(program, *await asyncio.to_thread(asking, folder))
+        left = await asyncio.to_thread(left_among, said) if code == 0 else []
+        if left:
+            await self._said(program, "rm", "--force", *left)
 
     async def _program(self) -> str:
         found = await asyncio.to_thread(shutil.which, "docker", path=self._path)
@@ -175,10 +195,12 @@ def run_words(
     cwd: Path,
     confinement: Confinement,
     secret_names: list[str],
+    marked: list[str],
 ) -> list[str]:
     """All arguments of docker for one command. Secrets are named, and so not among them."""
     user = f"{_USER}:{_USER}" if os.geteuid() == 0 else f"{os.geteuid()}:{os.getegid()}"
     words = ["run", "--rm", "--interactive", "--init", "--pull", "never", "--name", name]
+    words += marked
     words += ["--network", confinement.network, "--read-only", "--cap-drop", "ALL"]
     words += ["--security-opt", "no-new-privileges", "--user", user, "--ipc", "private"]
     words += ["--pids-limit", str(confinement.processes), "--cpus", str(os.cpu_count() or 1)]

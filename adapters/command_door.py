@@ -1,15 +1,16 @@
 """One attempt's door to commands: the chosen backend, and what all its commands are held to."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import SecretStr
 
 from checkrein.adapters.command_bubblewrap_words import WORKSPACE
 from checkrein.adapters.command_runner import LocalCommandRunner
 from checkrein.contracts.environment import Isolation, Offer, offered
-from checkrein.ports.command_runner import CommandResult, CommandRunner, Confinement
+from checkrein.ports.command_runner import CommandResult, CommandRunner, Confinement, Mount
 
 MOST_S = 86_400.0
 """Most seconds of a command where nothing bounds them; each names its own time besides."""
@@ -55,6 +56,11 @@ class CommandDoor:
         """Whether no command has a network, whatever else is said."""
         return self._held.network == "none"
 
+    @property
+    def mounts(self) -> Sequence[Mount]:
+        """The folders of this machine that its commands see besides their own."""
+        return self._held.mounts
+
     def seen(self, root: Path) -> str:
         """Where a command finds its own folder `root`: in a sandbox at one place, else as it is."""
         return str(root) if self.offer.backend == "local" else WORKSPACE
@@ -73,6 +79,7 @@ class CommandDoor:
         offline: bool = False,
         keep: Path | None = None,
         secrets: Mapping[str, SecretStr] | None = None,
+        may_change_mounts: bool = False,
     ) -> CommandResult:
         """Run one command in its own folder `root`, which it may change.
 
@@ -85,17 +92,21 @@ class CommandDoor:
             keep: an existing folder for the whole outputs.
             secrets: values by name for it alone, as variables of those names in capitals; masked in
                 what it prints.
+            may_change_mounts: those that are `rw` are; else none is, so that what judges leaves
+                no trace, and a candidate that is judged cannot leave one by it.
 
         Raises:
             EnvironmentFault: it could not be run as it was to be; the message names why.
         """
         network = "none" if offline or self.offline else "host"
-        changed = {
+        changed: dict[str, Any] = {
             "timeout_s": self.time_for(timeout_s),
             "writable": root,
             "network": network,
             "secrets": dict(secrets or {}),
         }
+        if not may_change_mounts:
+            changed["mounts"] = [m.model_copy(update={"writable": False}) for m in self.mounts]
         confinement = self._held.model_copy(update=changed)
         if self._turn is None:
             return await self._runner.run(argv, cwd=cwd, confinement=confinement, keep=keep)

@@ -4,13 +4,13 @@ import asyncio
 import os
 import re
 import sys
-import tempfile
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from pydantic import SecretStr
 
+from checkrein.adapters.throw_away import throw_away_folder
 from checkrein.errors import EnvironmentFault, InputError
 
 SEARCH_PATH = (
@@ -75,37 +75,25 @@ async def command_scratch(parent: Path | None, stdin: bytes) -> AsyncGenerator[P
     """A folder with home, tmp and the command's standard input; gone afterwards.
 
     Raises:
-        EnvironmentFault: no_scratch, there is no room for it.
+        EnvironmentFault: no_temporary_folder or no_scratch, there is no room for it.
     """
-    # Made in a thread, and removed again where the caller is cancelled meanwhile.
-    making = asyncio.ensure_future(asyncio.to_thread(_made, parent, stdin))
-    try:
-        made = await asyncio.shield(making)
-    except asyncio.CancelledError:
-        await asyncio.to_thread((await making).cleanup)
-        raise
-    try:
-        yield Path(made.name)
-    finally:
-        await asyncio.to_thread(made.cleanup)
+    async with throw_away_folder("run", parent) as scratch:
+        await asyncio.to_thread(_laid, scratch, stdin)
+        yield scratch
 
 
-def _made(parent: Path | None, stdin: bytes) -> "tempfile.TemporaryDirectory[str]":
+def _laid(scratch: Path, stdin: bytes) -> None:
     try:
-        scratch = tempfile.TemporaryDirectory(
-            prefix="checkrein-run-", dir=parent, ignore_cleanup_errors=True
-        )
         for name in ("home", "tmp"):
-            Path(scratch.name, name).mkdir()
-        Path(scratch.name, "stdin").write_bytes(stdin)
+            (scratch / name).mkdir()
+        (scratch / "stdin").write_bytes(stdin)
     except OSError as error:
         raise EnvironmentFault(
-            f"No scratch folder can be made in {parent or tempfile.gettempdir()}: "
-            f"{error.strerror}. Make room there, or make it writable.",
+            f"What a command needs cannot be written to {scratch}: {error.strerror}. Make room "
+            "there.",
             op=_OP,
             code="no_scratch",
         ) from error
-    return scratch
 
 
 def give_folder(folder: Path, user: int) -> None:

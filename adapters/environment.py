@@ -17,6 +17,7 @@ class Machine:
         tools: by backend, by program, the version that it told; None where it is not there.
         packages: by distribution, the version that this Python has; None where it has none.
         secrets: names that can be given to commands.
+        absent: folders that are to be mounted and are not there.
     """
 
     os: str
@@ -26,6 +27,7 @@ class Machine:
     )
     packages: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     secrets: Set[str] = frozenset()
+    absent: Set[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -46,13 +48,21 @@ class Negotiated:
         return [f"{backend}: {'; '.join(lacks)}" for backend, lacks in self.lacks.items()]
 
 
-def negotiated(spec: EnvironmentSpec, offers: Sequence[Offer], machine: Machine) -> Negotiated:
-    """The first wanted backend that can honour all of the contract."""
+def negotiated(
+    spec: EnvironmentSpec, offers: Sequence[Offer], machine: Machine, *, own_python: bool = False
+) -> Negotiated:
+    """The first wanted backend that can honour all of the contract.
+
+    `own_python`: whether checks are run by the very Python that runs Checkrein, as those of
+    `pytest` are.
+    """
     by_name = {offer.backend: offer for offer in offers}
     lacks: dict[Backend, Sequence[str]] = {}
     for backend in spec.backends:
         offer = by_name.get(backend)
-        missing = ["it is not known here"] if offer is None else lacks_of(spec, offer, machine)
+        missing = (
+            ["it is not known here"] if offer is None else _lacks(spec, offer, machine, own_python)
+        )
         if offer is not None and not missing:
             return Negotiated(offer, lacks)
         lacks[backend] = missing
@@ -71,6 +81,18 @@ def lacks_of(spec: EnvironmentSpec, offer: Offer, machine: Machine) -> list[str]
     ]
 
 
+def _lacks(
+    spec: EnvironmentSpec, offer: Offer, machine: Machine, own_python: bool
+) -> Sequence[str]:
+    found = lacks_of(spec, offer, machine)
+    if own_python and offer.backend == "docker" and not offer.lack:
+        found.append(
+            "`pytest` checks, which need the Python that runs Checkrein, and an image has its own: "
+            "use a `junit` check that runs the image's pytest"
+        )
+    return found
+
+
 def _of_machine(spec: EnvironmentSpec, machine: Machine) -> list[str]:
     found: list[str] = []
     if spec.os is not None and spec.os != machine.os:
@@ -84,6 +106,11 @@ def _of_machine(spec: EnvironmentSpec, machine: Machine) -> list[str]:
     unknown = sorted(set(spec.secrets) - machine.secrets)
     if unknown:
         found.append(f"the secrets {', '.join(unknown)}, which nobody has set up here")
+    found += [
+        f"the folder {mount.path} for /mnt/{mount.name}, which is not there: make it"
+        for mount in spec.mounts
+        if mount.path in machine.absent
+    ]
     return found
 
 

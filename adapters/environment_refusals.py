@@ -37,5 +37,16 @@ def question(told: Sequence[str], choices: Sequence[Concession]) -> InputError:
     )
 
 
+def hidden_in_reach(why: str) -> InputError:
+    """Nothing is started. `why`: why there is no sandbox."""
+    return InputError(
+        "The task hides tests and grants commands, and without a sandbox those could read the "
+        f"tests. Nothing was started. {why}\nOr take `workspace.run_command` out of the task, or "
+        "accept that they lie within reach: `environment: {backends: [local], network: host}`.",
+        op=_OP,
+        code="hidden_in_reach",
+    )
+
+
 def _lines(told: Sequence[str]) -> str:
     return "".join(f"\n  {line}" for line in told)

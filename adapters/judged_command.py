@@ -42,7 +42,7 @@ async def run_in_copy(
         EnvironmentFault: the machine lacks the program, or cannot run it offline.
     """
     try:
-        async with throw_away_folder("checkrein-output-") as keep:
+        async with throw_away_folder("output") as keep:
             result = await door.run(
                 argv,
                 root=root or examination.copy_root,

@@ -2,11 +2,13 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from checkrein.adapters.blocking import to_end
+from checkrein.adapters.throw_away import throw_away_folder
 from checkrein.adapters.workspace_copy import copy_tree, create_workspace, home_of
 from checkrein.adapters.workspace_diff import Change, changes, matching, tree_diff
 from checkrein.adapters.workspace_paths import GIT, GuardedFolder, refusal, segments_of
@@ -101,6 +103,15 @@ class FolderWorkspace:
             EnvironmentFault: the folder cannot be read.
         """
         return await asyncio.to_thread(lambda: digest_of_entries(self._entries()))
+
+    @asynccontextmanager
+    async def scratch(self) -> AsyncGenerator[Path]:
+        """See the port."""
+        async with throw_away_folder("verify") as held:
+            # A backend may give this one to another user, and never the one that is held.
+            own = held / "own"
+            await asyncio.to_thread(own.mkdir, 0o700)
+            yield own
 
     async def copy_to(self, target: Path) -> str:
         """Copy the content (without .git) to a new folder and return the copy's digest.

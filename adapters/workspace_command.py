@@ -77,6 +77,7 @@ _NOT_STARTED = frozenset(
         "program_missing",
         "sandbox_broken",
         "sandbox_unavailable",
+        "sandbox_unproven",
         "workspace_missing",
         "workspace_not_copied",
     }
@@ -199,7 +200,7 @@ class RunCommand(FileCapability):
         order: dict[str, Any] = json.loads(prepared.plan)
         argv: list[str] = order["argv"]
         try:
-            async with throw_away_folder("checkrein-command-") as folder:
+            async with throw_away_folder("command") as folder:
                 root = folder / "workspace"
                 await self._copied(root, prepared.from_version, op)
                 segments = await asyncio.to_thread(
@@ -214,6 +215,7 @@ class RunCommand(FileCapability):
                     offline=offline,
                     keep=folder,
                     secrets=permit.secrets,
+                    may_change_mounts=True,
                 )
                 shown = await asyncio.to_thread(_shown, result, root, offline)
                 shown |= await self._kept(shown, folder)
@@ -357,8 +359,18 @@ def _preview(order: dict[str, Any], door: CommandDoor) -> str:
         f"{words}\n"
         f"{lent}"
         "It runs in a copy of the workspace, which is thrown away with all that it wrote there. "
-        f"{_reach(door)}"
+        f"{_reach(door)}{_mounted(door)}"
     )
+
+
+def _mounted(door: CommandDoor) -> str:
+    """The folders of this machine that it sees besides, and what becomes of them."""
+    lines = "".join(
+        f"\n  {mount.target} is {_printable(str(mount.source))}, "
+        + ("which it may change, for good" if mount.writable else "to read")
+        for mount in door.mounts
+    )
+    return f"\nIt sees these folders of this machine:{lines}" if lines else ""
 
 
 def _reach(door: CommandDoor) -> str:

@@ -18,6 +18,7 @@ from checkrein.adapters.chat_model import ChatModel
 from checkrein.adapters.command_backends import CommandBackends
 from checkrein.adapters.command_door import CommandDoor
 from checkrein.adapters.commit_proposer import CommitProposer
+from checkrein.adapters.environment_mounts import check_mounts
 from checkrein.adapters.hand_in import SubmitPlan, SubmitResult
 from checkrein.adapters.open_model import open_model
 from checkrein.adapters.plug_in import load_capabilities
@@ -32,7 +33,7 @@ from checkrein.contracts.attempt import Attempt, CommitOf, WorkspaceRef
 from checkrein.contracts.environment import ChosenEnvironment
 from checkrein.contracts.task import PUBLISH, TaskContract
 from checkrein.errors import InputError
-from checkrein.policy_opening import check_apart, opened_policy
+from checkrein.policy_opening import check_apart, opened_policy, own_places
 from checkrein.policy_rego.idle import IdlePolicies
 from checkrein.policy_rego.shadow_log import shadowed
 from checkrein.ports.bundle import Ports
@@ -149,7 +150,7 @@ class Opener:
             failpoint=self.failpoints.reach,
         )
         apart = only_to_end or commit is not None
-        door, environment = await self._door(contract, only_to_end=apart)
+        door, environment = await self._door(contract, workspace, only_to_end=apart)
         capabilities = self._capabilities(contract, folder, door, only_to_end=apart)
         for name in environment.withdrawn if environment else ():
             del capabilities[name]
@@ -178,10 +179,11 @@ class Opener:
             )
 
     async def _door(
-        self, contract: TaskContract, *, only_to_end: bool
+        self, contract: TaskContract, workspace: WorkspaceRef, *, only_to_end: bool
     ) -> tuple[CommandDoor, ChosenEnvironment | None]:
         if only_to_end:
             return CommandDoor.local(offline=contract.offline), None
+        await asyncio.to_thread(check_mounts, contract, workspace, own_places(self.settings))
         there = await FolderSecrets(self.settings.secrets).names()
         return await self.commands.door(contract, there)
 

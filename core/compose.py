@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
+from checkrein.adapters import throw_away
 from checkrein.adapters.artifact_files import FolderArtifactStore
 from checkrein.adapters.command_backends import CommandBackends
 from checkrein.adapters.task_file import LoadedTask, load_task
@@ -111,6 +112,7 @@ async def composed(
     """
     # Importing code of others blocks, and a server's loop must not.
     given = await asyncio.to_thread((given or Given()).with_named, settings)
+    await asyncio.to_thread(throw_away.sweep)
     database = await database_of(settings)
     await migrate.ensure(database)
     async with (

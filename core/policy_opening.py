@@ -65,6 +65,23 @@ def check_apart(named: str | None, workspace: WorkspaceRef) -> None:
         )
 
 
+def own_places(settings: Settings) -> dict[str, Path | None]:
+    """What of this installation no command of a task may see, by the name that people know."""
+    named = settings.policy
+    folder = None if named is None or named.startswith(PREFIX) else Path(named)
+    return {
+        "Checkrein's home": settings.home,
+        "the secrets": settings.secrets,
+        "the installation's policy": folder,
+        "the policy in the shadow": _path(settings.policy_shadow),
+        "the deliverers": _path(settings.deliverers),
+    }
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text)
+
+
 class Standing(NamedTuple):
     """How what the settings name stands right now.
 

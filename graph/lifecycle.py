@@ -3,6 +3,7 @@
 LangGraph has no lock on a thread. Whoever does not get the lease is told so and touches nothing.
 """
 
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -167,8 +168,10 @@ class FrontDoor:
                 break
             try:
                 reports.append(await self.recover(found.attempt_id))
-            except CheckreinError as error:
-                warnings = [str(error)]
+            except Exception as error:
+                # Also what nobody foresaw: it is one attempt's, and would stand in the way of all
+                # others each time. It is told where people look, with where it came from.
+                warnings = [str(unforeseen(error))]
                 reports.append(await report(self.records, found.attempt_id, warnings=warnings))
         return reports
 
@@ -270,6 +273,17 @@ class FrontDoor:
         if waiting is None or not position.attempt.status.is_suspended:
             return False
         return bool(waiting.answers) and waiting.answers != ("resume",)
+
+
+def unforeseen(error: Exception) -> CheckreinError:
+    """An error as it is told; one that is not ours with its trace, as nobody foresaw it."""
+    if isinstance(error, CheckreinError):
+        return error
+    told = "".join(traceback.format_exception(error)).rstrip()
+    return CheckreinError(
+        f"The attempt could not be recovered, by a fault that nobody foresaw:\n{told}",
+        op="lifecycle.recover",
+    )
 
 
 def _unheard(text: str) -> None:

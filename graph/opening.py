@@ -8,7 +8,7 @@ from checkrein.contracts import ids
 from checkrein.contracts.attempt import Attempt, CommitOf, WorkspaceRef
 from checkrein.contracts.event import AttemptStarted, Payload, TaskCreated
 from checkrein.contracts.task import Task, TaskContract
-from checkrein.errors import ConflictError
+from checkrein.errors import InputError, StoreError
 from checkrein.ports.bundle import Ports
 from checkrein.ports.event_store import EventStore
 from checkrein.ports.records import Records
@@ -70,30 +70,41 @@ async def created(
         BudgetExceededError: the parent may have no more children at one time.
     """
     workspace = await opener.make_workspace(contract, attempt_id)
-    drop = True
+    stored = False
     try:
         async with opener.open(contract, attempt_id, workspace) as ports:
+            first = opening(
+                contract,
+                attempt_id,
+                workspace,
+                ports,
+                task_id=task_id,
+                number=number,
+                parent=parent,
+            )
             try:
-                first = opening(
-                    contract,
-                    attempt_id,
-                    workspace,
-                    ports,
-                    task_id=task_id,
-                    number=number,
-                    parent=parent,
-                )
                 await events.start(first)
-            except ConflictError as error:
-                if error.code != "exists":
-                    raise
-                drop = False  # the folder is that of the attempt that exists
+            except BaseException:
+                # It is this very attempt's where that is stored: it was before, or nobody heard of
+                # the commit. Where another was faster to be the task's next, it is nobody's.
+                stored = await _is_there(events, attempt_id)
                 raise
-            drop = False
+            stored = True
             yield ports
     finally:
-        if drop:
+        if not stored:
             await opener.drop_workspace(attempt_id)
+
+
+async def _is_there(events: EventStore, attempt_id: str) -> bool:
+    """Whether an attempt with this id is stored; where that cannot be told, its folder stays."""
+    try:
+        await events.contract(attempt_id)
+    except InputError as error:
+        return error.code != "unknown_attempt"
+    except StoreError:
+        return True
+    return True
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import InvalidUpdateError
 from langgraph.types import Command
 
+from checkrein.contracts.check_tests import hides_tests
 from checkrein.contracts.environment import Isolation
 from checkrein.contracts.event import EnvironmentChosen, RunResumed
 from checkrein.contracts.task import TaskContract
@@ -139,9 +140,9 @@ class Work:
         return await self._told(self._note)
 
     async def _placed(self, run: Run) -> None:
-        """Record where commands run from here on, where the task says what it needs of that."""
+        """Record where commands run from here on, where the task can come to run any."""
         found = self._ports.environment
-        if found is None or self._contract.environment is None:
+        if found is None:
             return
         before = await run.lease.records.environment(run.attempt_id)
         if before != found:
@@ -245,9 +246,11 @@ class Work:
         if found is None or Isolation.FILES in found.isolates or found.backend is None:
             return []
         kept = ", ".join(found.does_not)
+        hides = hides_tests(self._contract.success)
+        hidden = " Hidden tests lie within their reach." if hides else ""
         return [
             f"Commands of this attempt run by `{found.backend}`, which does not isolate {kept}. "
-            "`checkrein doctor` tells how to get a sandbox."
+            f"`checkrein doctor` tells how to get a sandbox.{hidden}"
         ]
 
 

@@ -5,24 +5,19 @@ where everything before it has passed; all other checks are run in any case, so 
 mend all that is wrong.
 """
 
-import asyncio
-import tempfile
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from checkrein.contracts.artifact import Artifact
 from checkrein.contracts.check import (
     Check,
     HumanCheck,
-    JunitCheck,
     PolicyObeyedCheck,
-    PytestCheck,
     Strength,
     UnchangedCheck,
     kind_of,
 )
+from checkrein.contracts.check_tests import hides_tests
 from checkrein.contracts.verification import (
     CheckResult,
     CheckStatus,
@@ -107,15 +102,6 @@ async def examined(
     return found
 
 
-def hides_tests(checks: Sequence[Check]) -> bool:
-    """Whether any of them runs tests that no model may see."""
-    return any(
-        (isinstance(check, PytestCheck) and check.pytest.hidden is not None)
-        or (isinstance(check, JunitCheck) and check.junit.hidden is not None)
-        for check in checks
-    )
-
-
 def _passed(result: CheckResult) -> bool:
     return result.status is CheckStatus.PASS
 
@@ -130,7 +116,7 @@ async def _judged(
     """Run one check on a copy of its own, which must be a copy of what was sealed."""
     workspace, verifier = run.ports.workspace, _verifier_of(run, check)
     versions.add(verifier.version)
-    async with _scratch() as folder:
+    async with workspace.scratch() as folder:
         copy = folder / "candidate"
         if await workspace.copy_to(copy) != sealed:
             return _moved(run)
@@ -147,27 +133,6 @@ def _verifier_of(run: Run, check: Check) -> Verifier:
     if verifier is None:
         raise EnvironmentFault(f"No verifier judges {type(check).__name__}.", op="gate.judge")
     return verifier
-
-
-@asynccontextmanager
-async def _scratch() -> AsyncGenerator[Path]:
-    """A folder for one check, made and removed off the event loop.
-
-    Raises:
-        EnvironmentFault: the machine has no room for one.
-    """
-    try:
-        made = await asyncio.to_thread(tempfile.TemporaryDirectory, prefix="checkrein-verify-")
-    except OSError as error:
-        raise EnvironmentFault(
-            f"There is no temporary folder to verify in: {error}. Make room, or set TMPDIR.",
-            op="gate.scratch",
-            code="no_temporary_folder",
-        ) from error
-    try:
-        yield Path(made.name)
-    finally:
-        await asyncio.to_thread(made.cleanup)
 
 
 def verdict_of(run: Run, sealed: str, found: Examined) -> VerificationResult:

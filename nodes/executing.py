@@ -1,6 +1,5 @@
 """Carrying one authorised write out: EXECUTING first, then the send, then the receipt."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from checkrein.contracts.action import Guarantee
@@ -78,9 +77,10 @@ async def executed(run: Run, state: ActionState, ready: Ready, permit: Permit, l
     await run.reach("before_receipt")
     if sent.outcome.status is EffectStatus.UNKNOWN_EFFECT:
         await run.record(*returned)
+        loan.settled()
         effect = _bound(run, state, ready.prepared, permit)
         return await unknown_then_asked(run, state, ready.capability, effect, sent.outcome)
-    return await _received(run, state, ready, permit, sent, returned)
+    return await _received(run, state, ready, permit, sent, loan)
 
 
 async def _received(
@@ -89,10 +89,10 @@ async def _received(
     ready: Ready,
     permit: Permit,
     sent: Sent,
-    returned: Sequence[Payload] = (),
+    loan: Loan | None = None,
 ) -> str:
     await run.record(
-        *returned,
+        *(loan.release() if loan else ()),
         *receipt(
             state,
             permit.effect_id,
@@ -102,6 +102,8 @@ async def _received(
             closes=_closes(ready, sent.outcome),
         ),
     )
+    if loan is not None:
+        loan.settled()
     await run.reach("after_receipt")
     return await _read_back(run, state, ready, permit, sent.outcome)
 

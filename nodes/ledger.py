@@ -26,7 +26,7 @@ from checkrein.nodes.asking import ask
 from checkrein.nodes.authorize import Ruling
 from checkrein.nodes.calling import Failed, called
 from checkrein.nodes.executing import Ready, executed, marked
-from checkrein.nodes.lending import Loan, lend_to_action
+from checkrein.nodes.lending import Loan, given_back, lend_to_action
 from checkrein.nodes.limits import DRY_RUN, check_writes
 from checkrein.nodes.perform import checked, out_of_calls
 from checkrein.nodes.receipts import no_change, repeated, taken
@@ -177,10 +177,8 @@ async def _authorised(run: Run, position: Position, state: ActionState, ready: R
         result = observations.failed(state.action, error)
         await run.record(ruling.event, result, blobs=(ruling.input_text,))
         return "done"
-    try:
+    async with given_back(run, loan):
         return await _sent(run, position, state, ready, ruling, events, loan)
-    finally:
-        loan.release()
 
 
 async def _sent(
@@ -215,6 +213,7 @@ async def _sent(
         if error.code in {"cancelled", "key_bound", "approval_does_not_bind", "revoked"}:
             return "changed"  # somebody was faster; the next look finds what they did
         raise
+    loan.stands()
     await run.reach("after_executing")
     return await executed(run, state, ready, permit, loan)
 

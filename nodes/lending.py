@@ -5,7 +5,10 @@ masked before any of it is recorded.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import PurePath
 from typing import Any
 
 from pydantic import SecretStr
@@ -15,7 +18,14 @@ from checkrein.contracts.check import Check, kind_of, secrets_of
 from checkrein.contracts.effect import Outcome
 from checkrein.contracts.event import Payload, SecretLeased, SecretReleased
 from checkrein.contracts.verification import CheckResult, CheckStatus
-from checkrein.errors import CapabilityError, CheckreinError, ConflictError, EnvironmentFault
+from checkrein.errors import (
+    CapabilityError,
+    CheckreinError,
+    ConflictError,
+    EnvironmentFault,
+    LeaseLostError,
+    StoreError,
+)
 from checkrein.nodes.limits import time_limit_s
 from checkrein.nodes.run import Run
 from checkrein.nodes.stopping import WorkStopped
@@ -32,6 +42,7 @@ class Loan:
         self, leases: Sequence[SecretLease], *, turn: int, holder: str, action_id: str | None
     ) -> None:
         self._leases = list(leases)
+        self._owed: list[Payload] = []
         self._about: dict[str, Any] = {"turn": turn, "holder": holder, "action_id": action_id}
 
     @property
@@ -48,12 +59,39 @@ class Loan:
             for lease in self._leases
         ]
 
+    def stands(self) -> None:
+        """What `lent` told is on record: so must be that it was given back."""
+        self._owed = [SecretReleased(name=lease.name, **self._about) for lease in self._leases]
+
     def release(self) -> list[Payload]:
-        """Give all back; returns what goes on record then, nothing where it was done already."""
+        """Give all back; returns what goes on record then, until `settled` says that it is."""
         leases, self._leases = self._leases, []
         for lease in leases:
             lease.release()
-        return [SecretReleased(name=lease.name, **self._about) for lease in leases]
+        return self._owed
+
+    def settled(self) -> None:
+        """What `release` told is on record."""
+        self._owed = []
+
+
+@asynccontextmanager
+async def given_back(run: Run, loan: Loan) -> AsyncGenerator[None]:
+    """Give back what was lent however the work with it ends, and have it on record.
+
+    Where the store takes no more from this owner, the error that ends the work says so besides; the
+    lease's end is on record then.
+    """
+    try:
+        yield
+    except BaseException as error:
+        try:
+            await run.record(*loan.release())
+        except CheckreinError as fault:
+            error.add_note(f"That its secrets were given back is not on record: {fault}")
+        raise
+    finally:
+        loan.release()
 
 
 async def lend_to_action(
@@ -127,16 +165,15 @@ def masked(run: Run, outcome: Outcome, values: Mapping[str, SecretStr]) -> Outco
 async def judged_with_secrets(
     run: Run, turn: int, check: Check, verifier: Verifier, examination: Examination
 ) -> CheckResult:
-    """Run one check with the secrets that it names; a check that cannot have them is an ERROR.
+    """Run one check with the secrets that it names.
+
+    One that cannot have them is an ERROR, and so is one whose verifier breaks.
 
     Raises:
         EnvironmentFault: the machine lacks what the check needs; the message is masked.
         WorkStopped: it was broken off.
     """
-    names, workspace = secrets_of(check), run.ports.workspace
-    if not names:
-        return await run.interruptible(verifier.verify(check, examination, workspace))
-    kind = kind_of(check)
+    names, kind = secrets_of(check), kind_of(check)
     try:
         leases = await _leased(
             run.ports.secrets,
@@ -148,16 +185,17 @@ async def judged_with_secrets(
     except EnvironmentFault as fault:
         return _not_run(kind, str(fault))
     loan = Loan(leases, turn=turn, holder=kind, action_id=None)
-    try:
-        await run.record(*loan.lent())
+    async with given_back(run, loan):
+        try:
+            await run.record(*loan.lent())
+        except ConflictError as error:
+            if error.code != "revoked":
+                raise
+            return _not_run(kind, f"{error}; a revoked secret is lent to nobody")
+        loan.stands()
         result = await _verified(run, check, verifier, examination, loan.values)
-    except ConflictError as error:
-        if error.code != "revoked":
-            raise
-        return _not_run(kind, f"{error}; a revoked secret is lent to nobody")
-    finally:
-        returned = loan.release()
-    await run.record(*returned)
+        await run.record(*loan.release())
+        loan.settled()
     return result
 
 
@@ -168,28 +206,38 @@ async def _verified(
     examination: Examination,
     values: dict[str, SecretStr],
 ) -> CheckResult:
-    """Verify, and let nothing out that holds a value: no result, and no text of an error."""
-    masks = run.ports.secrets.masks(values)
+    """Verify, and let nothing out that holds a value: no result, and no text of an error.
+
+    A verifier is foreign code, as a capability is: whatever it raises ends in a word, and not in a
+    crash that every recovery would meet again.
+    """
+    masks, kind = run.ports.secrets.masks(values), kind_of(check)
     lent = examination.model_copy(update={"secrets": values})
     work = verifier.verify(check, lent, run.ports.workspace)
+    limit = asyncio.timeout(MAX_TTL_S if values else None)
     try:
-        async with asyncio.timeout(MAX_TTL_S):
+        async with limit:
             result = await run.interruptible(work)
-    except TimeoutError:
-        return _not_run(kind_of(check), f"no end within {MAX_TTL_S:g} s, so long as it may hold it")
-    except WorkStopped:
+    except (WorkStopped, LeaseLostError, StoreError):
         raise
     except EnvironmentFault as fault:
-        raise EnvironmentFault(masks.text(str(fault)), op=fault.op, code=fault.code) from None
-    except CheckreinError:
-        raise  # the store's and the lease's; no verifier words them
+        told = masks.text(str(fault))
+        raise EnvironmentFault(told, op=fault.op, code=fault.code, retryable=fault.retryable) from (
+            None if values else fault
+        )
+    except CheckreinError as error:
+        return _not_run(kind, masks.text(str(error)))
     except Exception as error:
-        raise EnvironmentFault(
-            f"{verifier.version} broke while it held a secret: {type(error).__name__}.",
-            op="gate.judge",
-            code="verifier_broken",
-        ) from None
+        if limit.expired():
+            return _not_run(kind, f"no end within {MAX_TTL_S:g} s, so long as it may hold it")
+        return _not_run(kind, f"{verifier.version} broke: {_place_of(error)}")
     return CheckResult.model_validate(masks.value(result.model_dump(mode="json")))
+
+
+def _place_of(error: Exception) -> str:
+    """The error's type and where it was raised; never its text, which may hold anything."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {PurePath(last.filename).name}:{last.lineno}"
 
 
 def _not_run(kind: str, why: str) -> CheckResult:

@@ -1,5 +1,6 @@
 """Checks that run something of the candidate: commands, tests, scans."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
@@ -76,6 +77,15 @@ class JunitCheck(Frozen):
 
     strength: ClassVar[Strength] = Strength.TESTS
     junit: JunitSpec
+
+
+def hides_tests(checks: Sequence[object]) -> bool:
+    """Whether any of them runs tests that no model may see."""
+    return any(
+        (isinstance(check, PytestCheck) and check.pytest.hidden is not None)
+        or (isinstance(check, JunitCheck) and check.junit.hidden is not None)
+        for check in checks
+    )
 
 
 class Level(StrEnum):

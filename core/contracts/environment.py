@@ -122,6 +122,7 @@ class Offer(Frozen):
 
     Attributes:
         lack: why it cannot be used, and how to get it; empty where it can.
+        unsure: the lack is a fault of the moment: whether it is there, nobody can say.
         isolates: what it keeps commands from, or bounds.
         does_not: the rest of Isolation, so that nobody has to compare.
         networks: the networks that it can give a command.
@@ -131,6 +132,7 @@ class Offer(Frozen):
     backend: Backend
     version: str = ""
     lack: str = ""
+    unsure: bool = False
     isolates: list[Isolation] = Field(default_factory=list[Isolation])
     does_not: list[Isolation] = Field(default_factory=list[Isolation])
     networks: list[Literal["none", "host"]] = Field(default_factory=list[Literal["none", "host"]])
@@ -156,9 +158,9 @@ def offered(
     )
 
 
-def lacking(backend: Backend, why: str) -> Offer:
-    """An offer of a backend that is not there."""
-    return Offer(backend=backend, lack=why, does_not=list(Isolation))
+def lacking(backend: Backend, why: str, *, unsure: bool = False) -> Offer:
+    """An offer of a backend that is not there, or of which nobody can say whether it is."""
+    return Offer(backend=backend, lack=why, unsure=unsure, does_not=list(Isolation))
 
 
 class ChosenEnvironment(Frozen):

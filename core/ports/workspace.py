@@ -1,5 +1,6 @@
 """The working copy, as the completion gate sees it."""
 
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
 
@@ -25,6 +26,16 @@ class Workspace(Protocol):
 
     async def copy_to(self, target: Path) -> str:
         """Copy the content (without .git) to a new folder and return the copy's digest."""
+        ...
+
+    def scratch(self) -> AbstractAsyncContextManager[Path]:
+        """A folder outside of it for one piece of work, such as a copy; gone afterwards.
+
+        What a process that was killed left of one is removed by a later one.
+
+        Raises:
+            EnvironmentFault: no_temporary_folder, the machine has no room for one.
+        """
         ...
 
     async def changed(self, patterns: list[str]) -> list[str]:

@@ -222,6 +222,7 @@ def _listed(*, json: bool) -> int:
 
 def _recover_all(*, json: bool) -> int:
     """One after the other; a fault of one does not keep the others from being recovered."""
+    from checkrein.graph.lifecycle import unforeseen
 
     async def work(parts: "Parts", watch: "Watch") -> list[Told | CheckreinError]:
         found: list[Told | CheckreinError] = []
@@ -234,9 +235,11 @@ def _recover_all(*, json: bool) -> int:
                 found.append((report, await parts.events.contract(attempt_id)))
             except StoreError:
                 raise
-            except CheckreinError as error:
-                error.context.setdefault("attempt_id", summary.attempt_id)
-                found.append(error)
+            except Exception as error:
+                # Also what nobody foresaw, which would stand in the others' way each time.
+                told = unforeseen(error)
+                told.context.setdefault("attempt_id", summary.attempt_id)
+                found.append(told)
         return found
 
     stopping = Stopping(json=json)

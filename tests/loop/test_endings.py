@@ -1,5 +1,6 @@
 """Every way in which an attempt can end or pause, each with the status that says what happened."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +218,23 @@ async def test_strange_text_is_kept_and_judged(
     """Protects: what a model writes is stored as it is, and cannot break the store."""
     report = await run(tmp_path, settings, [loops.says(text)])
     assert report.status is AttemptStatus.CANDIDATE_VERIFIED
+
+
+async def test_two_retries_at_once_leave_one_working_copy(
+    tmp_path: Path, settings: Settings
+) -> None:
+    """Protects the disk: whoever was slower leaves nothing behind."""
+    fails = [{"command": {"argv": ["false"]}}]
+    task = loops.contract(tmp_path, [loops.DONE], success=fails, budgets={"repairs": 0})
+    async with loops.opened(settings) as (harness, parts):
+        first = await harness.run(task)
+        retries = (parts.front_door.retry(first.task_id) for _ in range(2))
+        found = await asyncio.gather(*retries, return_exceptions=True)
+        (slower,) = [one for one in found if isinstance(one, BaseException)]
+        assert isinstance(slower, ConflictError)
+        attempts = {one.attempt_id for one in await parts.records.attempts(first.task_id)}
+    assert {folder.name for folder in (settings.home / "workspaces").iterdir()} == attempts
+    assert len(attempts) == 2
 
 
 @pytest.mark.shows(2)

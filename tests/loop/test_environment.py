@@ -1,20 +1,22 @@
 """The environment contract in whole runs: chosen, recorded, held, or refused before anything."""
 
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from loops import ASK_WRITES, DONE, call, contract, opened, payloads, says
+from loops import ALLOW_ALL, ASK_WRITES, DONE, call, contract, opened, payloads, says
 
-from checkrein.adapters import command_backends
+from checkrein.adapters import command_backends, command_bubblewrap
 from checkrein.adapters.command_bubblewrap import BubblewrapCommandRunner
 from checkrein.compose import Parts
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.check import CommandCheck, CommandSpec, UnchangedCheck
 from checkrein.contracts.environment import EnvironmentSpec, Isolation
 from checkrein.contracts.event import EnvironmentChosen, Observed
-from checkrein.errors import InputError
+from checkrein.errors import EnvironmentFault, InputError
 from checkrein.settings import Settings
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are a part of Linux")
@@ -135,6 +137,99 @@ async def test_checks_that_run_commands_cannot_be_narrowed(
             await harness.run(task)
 
 
+def places(tmp_path: Path, settings: Settings) -> dict[str, Path]:
+    """Where what commands must not see lies, in a task that has all of it."""
+    return {
+        "Checkrein's home": settings.home,
+        "the secrets": tmp_path / "secrets",
+        "the policy": ALLOW_ALL,
+        "the hidden tests": tmp_path / "hidden",
+        "a check's schema": tmp_path / "schemas" / "form.json",
+        "the workspace's source": tmp_path / "workspace",
+    }
+
+
+@pytest.mark.parametrize("way", ["itself", "around", "below", "by a link"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Checkrein's home",
+        "the secrets",
+        "the policy",
+        "the hidden tests",
+        "a check's schema",
+        "the workspace's source",
+    ],
+)
+async def test_no_mount_shows_what_is_kept_from_commands(
+    name: str, way: str, tmp_path: Path, settings: Settings
+) -> None:
+    """Protects the judge: a mount is no way around the walls, wherever its links lead."""
+    settings = replace(settings, secrets=tmp_path / "secrets")
+    where = places(tmp_path, settings)
+    place = where[name]
+    for folder in (where["the secrets"], where["the hidden tests"], tmp_path / "schemas"):
+        (folder / "deep").mkdir(parents=True)
+    where["a check's schema"].write_text("{}")
+    (tmp_path / "link").symlink_to(place)
+    ways = {"itself": place, "around": place.parent, "below": place / "deep"}
+    mount = {"path": str(ways.get(way, tmp_path / "link")), "name": "data"}
+    checks = [
+        {"json_schema": {"file": "a.json", "against": str(where["a check's schema"])}},
+        {"pytest": {"hidden": str(where["the hidden tests"])}},
+    ]
+    environment = EnvironmentSpec.model_validate({"mounts": [mount]})
+    task = contract(tmp_path, [DONE], success=checks, environment=environment)
+    async with opened(settings) as (harness, parts):
+        with pytest.raises(InputError, match=re.escape(f"and {name} (")) as caught:
+            await harness.run(task)
+        assert await parts.records.unfinished() == []
+    assert caught.value.code == "mount_unfit"
+
+
+MOUNTED = EnvironmentSpec.model_validate({"mounts": [{"path": "/", "name": "data", "mode": "rw"}]})
+
+
+@pytest.mark.usefixtures("sandbox")
+async def test_checks_see_mounts_and_change_none(tmp_path: Path, settings: Settings) -> None:
+    """Protects what is mounted: the model's commands may change it as said, judged code may not."""
+    data = tmp_path / "data"
+    data.mkdir(mode=0o777)
+    data.chmod(0o777)
+    spec = MOUNTED.mounts[0].model_copy(update={"path": str(data)})
+    touch = CommandCheck(
+        command=CommandSpec(argv=["sh", "-c", "ls /mnt/data/theirs && ! touch /mnt/data/judges"])
+    )
+    task = contract(
+        tmp_path,
+        [says("", call(RUN, argv=["touch", "/mnt/data/theirs"])), DONE],
+        policy=ASK_WRITES,
+        capabilities=[RUN],
+        environment=MOUNTED.model_copy(update={"mounts": [spec]}),
+        success=[touch],
+    )
+    async with opened(settings) as (harness, _):
+        report = await harness.run(task)
+        (asked,) = report.approvals
+        assert f'/mnt/data is "{data}", which it may change, for good' in asked.preview
+        await harness.approve(asked.approval_id, by="bob")
+        report = await harness.resume(report.attempt_id)
+    assert report.verified, report.detail
+    assert [file.name for file in data.iterdir()] == ["theirs"]
+
+
+async def test_a_mount_that_is_not_there_is_a_lack(tmp_path: Path, settings: Settings) -> None:
+    """Protects: it is told with all else that is missing, and not by the first command."""
+    spec = MOUNTED.mounts[0].model_copy(update={"path": str(tmp_path / "gone")})
+    environment = MOUNTED.model_copy(update={"mounts": [spec], "gpu": True})
+    task = contract(tmp_path, [DONE], capabilities=[RUN], environment=environment)
+    async with opened(settings) as (harness, _):
+        with pytest.raises(InputError, match="gone for /mnt/data, which is not there") as caught:
+            await harness.run(task)
+    assert caught.value.code == "environment_missing"
+    assert "a GPU" in str(caught.value)
+
+
 @pytest.mark.usefixtures("sandbox")
 async def test_going_on_elsewhere_is_named(
     tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
@@ -162,11 +257,97 @@ async def test_without_a_contract_the_report_says_what_is_open(
     """Protects: nobody takes a run without a sandbox for one with it."""
     without_sandbox(monkeypatch, tmp_path)
     task = contract(tmp_path, [DONE], success=[PASSES])
-    async with opened(settings) as (harness, _):
+    async with opened(settings) as (harness, parts):
         report = await harness.run(task)
+        (recorded,) = await chosen(parts, report.attempt_id)
     assert report.verified
     (warning,) = report.warnings
     assert "run by `local`, which does not isolate files" in warning
+    assert recorded.environment.backend == "local"
+    assert "bwrap is not in" in recorded.environment.lacks[0]
+
+
+def with_sandbox(monkeypatch: pytest.MonkeyPatch, folder: Path, script: str) -> None:
+    """From now on a program of ours is this machine's bubblewrap."""
+    bwrap = folder / "bin" / "bwrap"
+    bwrap.parent.mkdir(exist_ok=True)
+    bwrap.write_text(f"#!/bin/sh\n{script}\n")
+    bwrap.chmod(0o755)
+
+    def ours() -> BubblewrapCommandRunner:
+        return BubblewrapCommandRunner(path=str(bwrap.parent))
+
+    monkeypatch.setattr(command_backends, "BubblewrapCommandRunner", ours)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Creating new namespace failed: Operation not permitted",
+        "setting up uid map: Permission denied",
+        "No permissions to create new namespace, likely because the kernel does not allow it",
+    ],
+)
+async def test_a_system_that_allows_no_sandbox_has_none(
+    said: str, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects machines without user namespaces: what is refused for good is not there."""
+    with_sandbox(monkeypatch, tmp_path, f"echo 'bwrap: {said}' >&2; exit 1")
+    task = contract(tmp_path, [DONE], success=[PASSES])
+    async with opened(settings) as (harness, parts):
+        report = await harness.run(task)
+        (recorded,) = await chosen(parts, report.attempt_id)
+    assert (report.verified, recorded.environment.backend) == (True, "local")
+    assert said in recorded.environment.lacks[0]
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("sleep 60", "no end within 1 s"),
+        ("echo 'bwrap: Out of memory' >&2; exit 1", "Out of memory"),
+        ("kill -9 $$", "could not be set up"),
+    ],
+)
+async def test_a_sandbox_that_fails_for_once_is_not_gone(
+    script: str,
+    told: str,
+    tmp_path: Path,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Protects isolation: a machine under load loses no walls, and says what to do."""
+    with_sandbox(monkeypatch, tmp_path, script)
+    monkeypatch.setattr(command_bubblewrap, "_PROBE_S", 1.0)
+    task = contract(tmp_path, [DONE], success=[PASSES])
+    async with opened(settings) as (harness, parts):
+        with pytest.raises(EnvironmentFault, match="Try again") as caught:
+            await harness.run(task)
+        assert await parts.records.unfinished() == []
+    assert (caught.value.code, caught.value.retryable) == ("sandbox_unproven", True)
+    assert told in str(caught.value)
+
+
+async def test_hidden_tests_want_walls_around_commands(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects hidden tests: a model's commands could read them, unless a person says: let them."""
+    without_sandbox(monkeypatch, tmp_path)
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "test_it.py").write_text("def test_it():\n    pass\n")
+    checks = [{"pytest": {"hidden": str(hidden)}}]
+    task = contract(tmp_path, [DONE], success=checks, capabilities=[RUN])
+    aloud = {"environment": EnvironmentSpec(backends=["local"], network="host")}
+    async with opened(settings) as (harness, parts):
+        with pytest.raises(InputError, match="apt-get install bubblewrap") as caught:
+            await harness.run(task)
+        assert await parts.records.unfinished() == []
+        report = await harness.run(task.model_copy(update=aloud))
+        without = await harness.run(task.model_copy(update={"capabilities": []}))
+    assert caught.value.code == "hidden_in_reach"
+    assert (report.verified, without.verified) == (True, True)
+    assert "Hidden tests lie within their reach" in report.warnings[-1]
 
 
 BREAKS = """#!/bin/sh
@@ -197,7 +378,8 @@ async def test_a_sandbox_that_breaks_is_an_environment_error(
         assert (await harness.run(task)).verified
         flag.touch()
         report = await harness.run(task)
-        assert await chosen(parts, report.attempt_id) == [], "the contract asks for nothing"
+        (recorded,) = await chosen(parts, report.attempt_id)
+    assert recorded.environment.backend == "bubblewrap", "also where the contract asks for nothing"
     assert report.status is AttemptStatus.ENVIRONMENT_ERROR
     assert "Permission denied" in report.detail
     assert "checkrein retry" in report.detail

@@ -14,12 +14,14 @@ from loops import DONE, call, contract, payloads, says
 from psycopg import sql
 from pydantic import Field
 
+from checkrein.adapters.text_match_verifier import TextMatchVerifier
 from checkrein.compose import Given, Parts, composed
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.environment import EnvironmentSpec
 from checkrein.contracts.event import VerificationFinished
 from checkrein.contracts.task import TaskContract
-from checkrein.contracts.verification import CheckStatus, VerificationResult
+from checkrein.contracts.verification import CheckResult, CheckStatus, VerificationResult
+from checkrein.errors import InputError
 from checkrein.graph.report import Report
 from checkrein.harness import Harness
 from checkrein.settings import Settings
@@ -184,6 +186,31 @@ async def test_a_check_that_cannot_run_is_the_environments_fault(
     assert report.status is AttemptStatus.ENVIRONMENT_ERROR
     assert (verdict.status, verdict.repairable) == (CheckStatus.ERROR, False)
     assert str(settings.home) not in verdict.model_dump_json()
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), TimeoutError(), InputError("odd", op="x")])
+async def test_a_verifier_that_breaks_is_one_check_that_could_not_run(
+    error: Exception, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects the attempt: it ends with every other result, where each recovery met it again."""
+
+    async def breaks(*given: object) -> CheckResult:
+        raise error
+
+    monkeypatch.setattr(TextMatchVerifier, "verify", breaks)
+    checks = [{"text_match": {"file": "a.txt", "equals": "one"}}, {"command": {"argv": ["true"]}}]
+    task = contract(tmp_path, [DONE], success=checks)
+    report, [verdict], _ = await run(task, settings)
+    assert report.status is AttemptStatus.ENVIRONMENT_ERROR
+    odd, passed = (check for check in verdict.checks if check.check_id is not None)
+    if odd.kind == "command":
+        odd, passed = passed, odd
+    assert (odd.kind, odd.status, passed.status) == (
+        "text_match",
+        CheckStatus.ERROR,
+        CheckStatus.PASS,
+    )
+    assert odd.gap == "odd" or f"broke: {type(error).__name__} at test_gate.py" in odd.gap
 
 
 CANARY = "canary_4711"

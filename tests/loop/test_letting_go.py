@@ -8,6 +8,8 @@ import pytest
 
 from checkrein.adapters.function_capability import capability
 from checkrein.contracts.attempt import AttemptStatus
+from checkrein.graph.lifecycle import FrontDoor
+from checkrein.graph.report import Report
 from checkrein.ports.capability import Capability
 from checkrein.settings import Settings
 
@@ -76,6 +78,33 @@ async def test_a_pause_between_two_actions(settings: Settings, tmp_path: Path) -
         assert report.status is AttemptStatus.CANDIDATE_VERIFIED
         assert looks.begun == [1, 2]
         await loops.types(parts, report.attempt_id)
+
+
+@pytest.mark.shows(149)
+async def test_a_fault_that_nobody_foresaw_is_one_attempts(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects the others: each is recovered, and the fault is told, with where it came from."""
+    contract = loops.contract(tmp_path, [loops.DONE])
+    async with loops.opened(settings) as (_, parts):
+        parts.front_door.drain()
+        left = [(await parts.front_door.start(contract)).attempt_id for _ in range(3)]
+    async with loops.opened(settings) as (_, parts):
+        recover = FrontDoor.recover
+
+        async def odd(door: FrontDoor, attempt_id: str, **more: float) -> Report:
+            if attempt_id == left[1]:
+                raise KeyError("odd one")
+            return await recover(door, attempt_id, **more)
+
+        monkeypatch.setattr(FrontDoor, "recover", odd)
+        reports = {r.attempt_id: r for r in await parts.front_door.recover_all()}
+    ended = AttemptStatus.CANDIDATE_VERIFIED
+    assert [reports[one].status for one in left] == [ended, AttemptStatus.RUNNING, ended]
+    (warning,) = reports[left[1]].warnings
+    assert "nobody foresaw" in warning
+    assert "KeyError: 'odd one'" in warning
+    assert "test_letting_go.py" in warning
 
 
 async def test_a_door_that_drains_takes_nothing_on(settings: Settings, tmp_path: Path) -> None:

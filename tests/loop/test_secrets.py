@@ -3,6 +3,7 @@
 After each test here, as after any other, the canary's value is hunted for in all that it left.
 """
 
+import asyncio
 import json
 import os
 from collections.abc import Callable
@@ -371,10 +372,56 @@ async def test_a_verifier_that_breaks_with_it(
     monkeypatch.setattr(Reader, "raises", error)
     if isinstance(error, EnvironmentFault):
         monkeypatch.setitem(FAULT, "op", "x")
-    async with opened(settings) as (harness, _):
+    async with opened(settings) as (harness, parts):
         report = await harness.run(verified(tmp_path))
+        told = await payloads(parts, report.attempt_id)
     assert report.status is AttemptStatus.ENVIRONMENT_ERROR
-    assert MASKED in report.detail or "RuntimeError" in report.detail
+    assert MASKED in report.detail or "RuntimeError at test_secrets.py:" in report.detail
+    assert [p.type for p in of_secrets(told)] == ["secret_leased", "secret_released"]
+
+
+class Hanging(Reader):
+    """A verifier that holds what it was lent until it is broken off."""
+
+    async def verify(self, check: Check, examination: Examination, workspace: Any) -> CheckResult:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+@pytest.mark.shows(262)
+@pytest.mark.parametrize(
+    ("holder", "end"), [("check", "cancel"), ("check", "task"), ("command", "task")]
+)
+async def test_what_was_lent_is_given_back_on_record_however_it_ends(
+    holder: str,
+    end: str,
+    tmp_path: Path,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Protects the record: a secret that is on it as lent is on it as given back."""
+    monkeypatch.setattr(verifiers, "UnchangedVerifier", Hanging)
+    sleeps = "import time; time.sleep(60)"
+    task = verified(tmp_path) if holder == "check" else lending(tmp_path, sleeps)
+    async with opened(settings) as (harness, parts):
+        running = asyncio.create_task(harness.run(task))
+        attempt_id = await until_lent(parts)
+        if end == "cancel":
+            await harness.cancel(attempt_id, by="bob", reason="enough")
+        else:
+            running.cancel()
+        await asyncio.wait({running})
+        told = await payloads(parts, attempt_id)
+    assert [p.type for p in of_secrets(told)] == ["secret_leased", "secret_released"]
+
+
+async def until_lent(parts: Parts) -> str:
+    """The one attempt, once something is lent to it."""
+    while True:
+        for found in await parts.records.unfinished():
+            if of_secrets([e.read() for e in await parts.events.read(found.attempt_id)]):
+                return found.attempt_id
+        await asyncio.sleep(0.05)
 
 
 async def test_a_check_whose_secret_was_revoked(

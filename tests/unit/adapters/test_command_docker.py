@@ -4,6 +4,7 @@ No engine runs where this suite does; `checkrein doctor` says so of the backend.
 """
 
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from pydantic import SecretStr
 
 from checkrein.adapters.command_docker import DockerCommandRunner
+from checkrein.adapters.throw_away import throw_away_folder
 from checkrein.errors import EnvironmentFault, InputError
 from checkrein.ports.command_runner import Confinement, Ending, Mount
 
@@ -24,6 +26,8 @@ if sys.argv[1] == "run":
     {run}
 elif sys.argv[1] == "version":
     {version}
+elif sys.argv[1] == "ps":
+    {listed}
 """
 
 
@@ -36,9 +40,11 @@ class Engine:
         self.log = folder / "log"
         self.becomes()
 
-    def becomes(self, run: str = "sys.exit(0)", version: str = "print('27.1')") -> None:
+    def becomes(
+        self, run: str = "sys.exit(0)", version: str = "print('27.1')", listed: str = "pass"
+    ) -> None:
         program = self.folder / "docker"
-        program.write_text(FAKE.format(log=str(self.log), run=run, version=version))
+        program.write_text(FAKE.format(log=str(self.log), run=run, version=version, listed=listed))
         program.chmod(program.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
 
     @property
@@ -164,3 +170,33 @@ async def test_an_engine_that_does_not_answer_is_no_backend(engine: Engine, tmp_
     assert "no docker engine answers (Cannot connect)" in (await engine.runner().offer()).lack
     missing = DockerCommandRunner(path=str(tmp_path))
     assert "docker is not on the PATH" in (await missing.offer()).lack
+
+
+def labels(run: list[str]) -> dict[str, str]:
+    """The labels among the words of a `docker run`."""
+    words = [word for n, word in enumerate(run) if run[n - 1] == "--label"]
+    return dict(word.split("=", 1) for word in words)
+
+
+@pytest.mark.shows(268)
+async def test_containers_of_a_killed_harness_are_removed(engine: Engine, folder: Path) -> None:
+    """Protects the machine: a container does not end with its harness; one in use is left."""
+    held = Confinement(timeout_s=20, writable=folder)
+    await engine.runner().run(["true"], cwd=folder, confinement=held)
+    own = labels(engine.asked[0])
+    gone = Path(own["checkrein.held"])
+    assert not os.path.exists(gone), "its harness is done with it"  # noqa: ASYNC240 - one look
+    async with throw_away_folder("run") as used:
+        engine.becomes(listed=f"print('a1 {gone}'); print('b2 {used}'); print('c3 ')")
+        assert (await engine.runner().offer()).lack == ""
+    listing, removed = engine.asked[-2:]
+    assert listing[0] == "ps"
+    assert f"label=checkrein.place={own['checkrein.place']}" in listing
+    assert removed == ["rm", "--force", "a1"]
+
+
+async def test_an_engine_that_lists_nothing_is_still_one(engine: Engine) -> None:
+    """Protects the offer: what was left is looked for again, and is no reason to refuse work."""
+    engine.becomes(listed="sys.exit(1)")
+    assert (await engine.runner().offer()).lack == ""
+    assert [words[0] for words in engine.asked] == ["version", "ps"]

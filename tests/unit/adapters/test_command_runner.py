@@ -233,7 +233,7 @@ async def test_what_cannot_be_run_is_named(tmp_path: Path) -> None:
     for argv in ([], ["a\0b"]):
         with pytest.raises(InputError):
             await LocalCommandRunner().run(argv, cwd=tmp_path, confinement=Confinement(timeout_s=5))
-    with pytest.raises(EnvironmentFault, match="No scratch folder"):
+    with pytest.raises(EnvironmentFault, match="no temporary folder"):
         await LocalCommandRunner(scratch=tmp_path / "gone").run(
             ["true"], cwd=tmp_path, confinement=Confinement(timeout_s=5)
         )

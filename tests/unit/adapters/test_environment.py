@@ -1,12 +1,18 @@
 """Negotiating an environment: everything that is missing is named, and nothing is ignored."""
 
+import sys
+import tempfile
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from checkrein.adapters.environment import Machine, is_enough, lacks_of, negotiated
+from checkrein.adapters.environment_mounts import check_mounts
+from checkrein.contracts.attempt import WorkspaceRef
 from checkrein.contracts.environment import EnvironmentSpec, Isolation, Offer, lacking, offered
+from checkrein.contracts.task import TaskContract
+from checkrein.errors import InputError
 
 PINNED = "python@sha256:" + "0" * 64
 SANDBOX = offered("bubblewrap", "0.8.0", set(Isolation), ["none", "host"])
@@ -80,6 +86,17 @@ def test_the_first_that_lacks_nothing_is_chosen() -> None:
     assert negotiated(spec, [], HERE).told[1] == "bubblewrap: it is not known here"
 
 
+def test_pytest_in_an_image_is_a_lack() -> None:
+    """Protects the first check: the Python that it names is not in the image."""
+    spec = EnvironmentSpec(backends=["docker"], image=PINNED)
+    assert negotiated(spec, [ENGINE], HERE).offer == ENGINE
+    found = negotiated(spec, [ENGINE], HERE, own_python=True)
+    assert found.offer is None
+    assert "`pytest` checks" in found.told[0]
+    both = EnvironmentSpec(backends=["docker", "local"], image=None, network="host")
+    assert negotiated(both, [ENGINE, PLAIN], HERE, own_python=True).offer == PLAIN
+
+
 @pytest.mark.parametrize(
     ("version", "least", "enough"),
     [
@@ -118,3 +135,27 @@ def test_a_contract_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None
     """Protects: every item is known and bounded, or it is no contract."""
     with pytest.raises(ValidationError):
         EnvironmentSpec.model_validate(wrong)
+
+
+@pytest.mark.parametrize(
+    ("mounts", "named"),
+    [
+        ([{"path": tempfile.gettempdir(), "name": "a"}], "holds the temporary folder"),
+        ([{"path": "/", "name": "a"}], "holds the temporary folder"),
+        ([{"path": sys.prefix, "name": "a", "mode": "rw"}], "this Python"),
+        (
+            [{"path": "/opt/x", "name": "a", "mode": "rw"}, {"path": "/opt/x/y", "name": "b"}],
+            "/mnt/b and /mnt/a, which is rw, lie one in the other",
+        ),
+    ],
+)
+def test_a_mount_that_could_lead_elsewhere_is_refused(
+    mounts: list[dict[str, str]], named: str
+) -> None:
+    """Protects the judge and its scratch: no link can be put where the next command's mount is."""
+    place = WorkspaceRef(root="/srv/w", source="/srv/w", mode="in_place", baseline="0" * 64)
+    task = TaskContract.model_validate(
+        {"goal": "x", "success": [{"policy_obeyed": {}}], "environment": {"mounts": mounts}}
+    )
+    with pytest.raises(InputError, match=named):
+        check_mounts(task, place, {})
