@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import ValidationError
 
 from checkrein.contracts import event as e
+from checkrein.contracts.action import ActionStatus
 from checkrein.contracts.attempt import AttemptStatus, CommitOf
 from checkrein.contracts.check import Check, CommandCheck, kind_of
 from checkrein.contracts.effect import EffectStatus
@@ -60,6 +61,8 @@ def _unmet(facts: Facts, result: VerificationResult) -> Iterator[str]:
     if commit_of(facts) is not None:
         if not any(check.kind == PUBLISHED for check in result.checks):
             yield "the verification did not look at what the commit handed over"
+        if not _handed_over(facts, contract):
+            yield f"{contract.commit_act.capability} did not happen, and was not done before"
         return
     for check in contract.success:
         meant = check_id(check)
@@ -74,6 +77,13 @@ def _unmet(facts: Facts, result: VerificationResult) -> Iterator[str]:
         yield "the verification did not look at the protected paths"
     if contract.approvals.result and not any(c.kind == "accepted" for c in result.checks):
         yield "no person accepted the result, and the contract wants that"
+
+
+def _handed_over(facts: Facts, contract: TaskContract) -> bool:
+    """Whether the act of a commit succeeded: by a receipt, an earlier one, or as it was so."""
+    act = contract.commit_act.capability
+    made = Rebuilt.of(facts).actions.values()
+    return any(x.capability == act and x.status is ActionStatus.SUCCEEDED for x in made)
 
 
 def _proves(check: Check, result: CheckResult) -> bool:
