@@ -12,6 +12,7 @@ from checkrein.contracts.check import Check, CommandCheck, kind_of
 from checkrein.contracts.effect import EffectStatus
 from checkrein.contracts.task import PUBLISH, TaskContract, shortfall
 from checkrein.contracts.verification import (
+    PUBLISHABLE,
     PUBLISHED,
     CheckResult,
     CheckStatus,
@@ -75,6 +76,8 @@ def _unmet(facts: Facts, result: VerificationResult) -> Iterator[str]:
         yield "the verification did not look at whether the policy was obeyed"
     if contract.protected and not any(check.kind == "unchanged" for check in result.checks):
         yield "the verification did not look at the protected paths"
+    if contract.moves_files and not any(c.kind == PUBLISHABLE for c in result.checks):
+        yield "the verification did not look whether the result can be handed over"
     if contract.approvals.result and not any(c.kind == "accepted" for c in result.checks):
         yield "no person accepted the result, and the contract wants that"
 

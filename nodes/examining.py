@@ -39,6 +39,7 @@ from checkrein.nodes.standing_checks import (
     moved,
     policy_obeyed,
     products,
+    publishable,
     strong_enough,
 )
 from checkrein.ports.records import Position
@@ -86,6 +87,7 @@ async def examined(
             *strong_enough(run.contract),
             *await not_shown(run),
             *acceptance(run.contract, position, sealed),
+            *await publishable(run),
         ],
         {VERSION},
     )

@@ -7,10 +7,13 @@ from checkrein.contracts.check import Strength
 from checkrein.contracts.decision import Verdict
 from checkrein.contracts.effect import EffectStatus
 from checkrein.contracts.task import TaskContract, shortfall
-from checkrein.contracts.verification import CheckResult, CheckStatus
+from checkrein.contracts.verification import PUBLISHABLE, CheckResult, CheckStatus
 from checkrein.errors import IntegrityError
 from checkrein.nodes.run import Run
 from checkrein.ports.records import Position, SentEffect
+
+MAX_NAMED = 20
+"""Paths that are named of those that cannot be handed over."""
 
 _ALLOWED = frozenset({Verdict.ALLOW, Verdict.CONSTRAINED_ALLOW})
 _UNSETTLED = frozenset({EffectStatus.EXECUTING, EffectStatus.UNKNOWN_EFFECT})
@@ -83,6 +86,36 @@ def acceptance(contract: TaskContract, position: Position, sealed: str) -> list[
             if accepted
             else f"{late or 'no person has accepted it'}; hand it in by result_submit",
             strength=Strength.PERSON,
+        )
+    ]
+
+
+async def publishable(run: Run) -> list[CheckResult]:
+    """Whether the final commit could apply all that was changed, where that is its part.
+
+    What nobody could ever hand over is not accepted; so it is said while it can be mended.
+    """
+    if not run.contract.moves_files:
+        return []
+    status, gap = CheckStatus.PASS, ""
+    try:
+        found = await run.ports.workspace.unpublishable()
+    except IntegrityError:
+        # The message names folders of this machine.
+        status, gap = CheckStatus.ERROR, "the record of the files as they were has been altered"
+    else:
+        if found:
+            status, more = CheckStatus.FAIL, len(found) - MAX_NAMED
+            gap = "these changes cannot be handed over; undo them, or make ordinary files of them"
+            gap += "".join(f"\n- {one}" for one in found[:MAX_NAMED])
+            gap += f"\nand {more} more" if more > 0 else ""
+    return [
+        CheckResult(
+            kind=PUBLISHABLE,
+            name="the result can be handed over",
+            status=status,
+            gap=gap,
+            strength=Strength.GUARD,
         )
     ]
 

@@ -37,6 +37,9 @@ CapabilityName = Annotated[
 PUBLISH = "workspace.publish"
 """The capability that applies the verified changes to the folder that the person named."""
 
+LARGEST_PUBLISHED = 256 << 20
+"""Largest file that it applies, in bytes."""
+
 Product = Literal["diff", "test_report"]
 """What the harness itself makes of an attempt, besides its effects."""
 
@@ -273,6 +276,14 @@ class TaskContract(Frozen):
     def commit_act(self) -> CommitAct:
         """How the final commit is made."""
         return self.commit or CommitAct()
+
+    @property
+    def moves_files(self) -> bool:
+        """Whether its final commit applies the changes of a copy to the folder it was made of."""
+        copied = self.workspace is not None and self.workspace.mode == "copy"
+        return (
+            copied and self.commit_authority is not None and self.commit_act.capability == PUBLISH
+        )
 
     @property
     def contract_version(self) -> str:
