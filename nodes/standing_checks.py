@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from checkrein.contracts.artifact import Artifact
-from checkrein.contracts.check import Strength
+from checkrein.contracts.check import REPORTS_TESTS, Strength
 from checkrein.contracts.decision import Verdict
 from checkrein.contracts.effect import EffectStatus
 from checkrein.contracts.task import TaskContract, shortfall
@@ -128,7 +128,7 @@ async def products(
         return []
     made = {
         "diff": [artifact.uri for artifact in artifacts],
-        "test_report": [result.evidence_ref for result in results if result.evidence_ref],
+        "test_report": reports_of_tests(results),
     }
     missing = [name for name in run.contract.artifacts if not made[name]]
     status, gap = CheckStatus.PASS, ""
@@ -149,6 +149,15 @@ async def products(
             gap=gap,
             strength=Strength.GUARD,
         )
+    ]
+
+
+def reports_of_tests(results: Sequence[CheckResult]) -> list[str]:
+    """What tests said when they ran; an opinion or a scan is kept too, and is no such report."""
+    return [
+        result.evidence_ref
+        for result in results
+        if result.evidence_ref is not None and result.kind in REPORTS_TESTS
     ]
 
 

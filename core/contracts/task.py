@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from checkrein.contracts.budget import BudgetLimits, Money, SharedLimits, priced
 from checkrein.contracts.check import (
+    REPORTS_TESTS,
     STRENGTH_ORDER,
     Check,
     CommandCheck,
@@ -19,6 +20,7 @@ from checkrein.contracts.check import (
     SecretName,
     Strength,
     UnchangedCheck,
+    kind_of,
     same_model,
 )
 from checkrein.contracts.codec import Frozen, digest_of
@@ -235,9 +237,10 @@ class TaskContract(Frozen):
                 raise ValueError(
                     f"secrets lends {secret} to {unknown[0]}, which is not among capabilities"
                 )
-        if "test_report" in self.artifacts and not self.runs_checks:
+        if "test_report" in self.artifacts and not REPORTS_TESTS & set(map(kind_of, self.success)):
             raise ValueError(
-                "artifacts expects a test_report, and no command under success makes one"
+                "artifacts expects a test_report, and no command, pytest or junit check under "
+                "success makes one"
             )
         short = shortfall(self.risk, {check.strength for check in self.success})
         if short is not None:
