@@ -59,7 +59,10 @@ def _unmet(facts: Facts, result: VerificationResult) -> Iterator[str]:
         return
     if any(check.status is not CheckStatus.PASS for check in result.checks):
         yield "a check of the accepted verification did not pass"
-    if commit_of(facts) is not None:
+    commit = commit_of(facts)
+    if commit is not None:
+        if result.state_digest != commit.state_digest:
+            yield "the target of the commit is not at the state that was verified"
         if not any(check.kind == PUBLISHED for check in result.checks):
             yield "the verification did not look at what the commit handed over"
         if not _handed_over(facts, contract):
@@ -74,10 +77,15 @@ def _unmet(facts: Facts, result: VerificationResult) -> Iterator[str]:
         yield f"its checks prove too little: {short}"
     if not any(check.kind == "policy_obeyed" for check in result.checks):
         yield "the verification did not look at whether the policy was obeyed"
-    if contract.protected and not any(check.kind == "unchanged" for check in result.checks):
+    protected = ", ".join(contract.protected)
+    if protected and not any(
+        c.kind == "unchanged" and c.name == protected and c.check_id is None for c in result.checks
+    ):
         yield "the verification did not look at the protected paths"
     if contract.moves_files and not any(c.kind == PUBLISHABLE for c in result.checks):
         yield "the verification did not look whether the result can be handed over"
+    if contract.artifacts and not any(check.kind == "artifacts" for check in result.checks):
+        yield "the verification did not look for the artifacts that the contract declares"
     if contract.approvals.result and not any(c.kind == "accepted" for c in result.checks):
         yield "no person accepted the result, and the contract wants that"
 

@@ -47,7 +47,10 @@ def check(folder: Path, heads: Collection[str] = ()) -> list[Finding]:
     manifest = read_manifest(folder)
     if isinstance(manifest, Finding):
         return [manifest]
-    broken = list(unsealed(folder, manifest))
+    try:
+        broken = list(unsealed(folder, manifest))
+    except (OSError, ValueError) as error:
+        return [finding(files.MANIFEST, "readable", f"the folder cannot be walked: {error}")]
     if broken:
         return broken
     missing = sorted(OWN - set(manifest.files))
@@ -97,6 +100,11 @@ def _agreement(
     rebuilt = Rebuilt.of(facts)
     if rebuilt.ended is None:
         yield finding(files.EVENTS, "ended", "the attempt has not ended; it proves nothing yet")
+        return
+    if rebuilt.attempt is not None and rebuilt.attempt.commit is not None:
+        yield finding(
+            files.EVENTS, "work", "it is the trace of a final commit, and not of the work"
+        )
         return
     made = None
     if commit is not None and commit.facts is not None:

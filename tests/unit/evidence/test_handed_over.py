@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 from command_line import CommandLine
 
-from checkrein.contracts.codec import canonical
+from checkrein.contracts.codec import canonical, digest_of
 from checkrein.contracts.event import Event
 from checkrein.contracts.evidence import EvidencePackage
 from checkrein.graph.evidence_attestation import PREDICATE, STATEMENT
@@ -147,6 +147,34 @@ def _of_another(payloads: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [started | {"attempt": started["attempt"] | {"commit": commit}}, *payloads[1:]]
 
 
+def _forged_commit(folder: Path, change: forged.Change) -> None:
+    """Forge the commit's trace, and make all of the folder agree with it."""
+    path = folder / COMMIT_EVENTS
+    events = forged.read_events(folder, COMMIT_EVENTS)
+    path.write_bytes(lines(forged.changed(events, change)))
+    forged.agreed(folder)
+
+
+def _of_another_state(payloads: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A commit whose gate looked at another state than was verified."""
+    other = "sha256:" + "1" * 64
+    for p in payloads:
+        if p["type"] == "candidate_sealed":
+            hashes = [artifact["hash"] for artifact in p["artifacts"]]
+            p |= {"state_digest": other}
+            p |= {"candidate_hash": digest_of([p["summary"], other, hashes])}
+        elif p["type"] == "verification_started":
+            p |= {"state_digest": other}
+        elif p["type"] == "verification_finished":
+            p["result"] |= {"state_digest": other}
+    return payloads
+
+
+def _commit_as_work(folder: Path) -> None:
+    (folder / COMMIT_EVENTS).rename(folder / EVENTS)
+    forged.agreed(folder)
+
+
 FORGERIES: dict[str, Callable[[Path], None]] = {
     "the page": lambda f: _write(f, REPORT, lambda x: x.replace(b"carol", b"alice")),
     "the statement": lambda f: _write(f, ATTESTATION, lambda x: x.replace(b"PASS", b"FAIL")),
@@ -165,6 +193,18 @@ FORGERIES: dict[str, Callable[[Path], None]] = {
     "the order of the commit": lambda f: _commit_events(
         f, lambda p: [*p[:-3], p[-2], p[-3], p[-1]]
     ),
+    "the act of the commit": lambda f: _forged_commit(
+        f,
+        lambda p: [
+            x
+            for x in p
+            if x["type"].startswith(
+                ("task_", "attempt_", "context_", "model_", "candidate_", "ver")
+            )
+        ],
+    ),
+    "the state of the commit": lambda f: _forged_commit(f, _of_another_state),
+    "a commit as the work": _commit_as_work,
     "the commit is left out": lambda f: _without(f, COMMIT_EVENTS),
     "the page is left out": lambda f: _without(f, REPORT),
     "the statement is left out": lambda f: _without(f, ATTESTATION),
