@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from checkrein.adapters.workspace_diff import Change, changes
 from checkrein.adapters.workspace_tree import Entry
 from checkrein.contracts.codec import visible
+from checkrein.contracts.task import LARGEST_PUBLISHED
 from checkrein.errors import CapabilityError
 
 OP = "workspace.publish"
@@ -69,18 +70,31 @@ def _half_made(found: Entry | None, change: Change) -> bool:
     return found.content == after.content
 
 
+def unpublishable(change: Change) -> str | None:
+    """Why a change cannot be made by compare-and-set; None where it can."""
+    before, after = change.before, change.after
+    for side in (after, before):
+        if side is not None and side.kind not in {"file", "folder"}:
+            what = "a link" if side.kind == "link" else "no ordinary file"
+            return f"it {'is' if side is after else 'was'} {what}"
+    if before is not None and after is not None and before.kind != after.kind:
+        return f"it was a {before.kind} and is a {after.kind} now"
+    if after is not None and after.size > LARGEST_PUBLISHED:
+        return f"it has {after.size} bytes, and at most {LARGEST_PUBLISHED} are published"
+    return None
+
+
 def _check_publishable(change: Change) -> None:
-    kinds = {side.kind for side in (change.before, change.after) if side is not None}
-    if len(kinds) == 1 and kinds <= {"file", "folder"}:
+    why = unpublishable(change)
+    if why is None:
         return
     path = visible(change.path)
     raise CapabilityError(
-        f"{path} cannot be published: it is a link or no ordinary file, or became another kind of "
-        "thing.",
+        f"{path} cannot be published: {why}.",
         op=OP,
         code="unpublishable",
-        advice=f"{path} is a link, no ordinary file, or became another kind of thing. Only files "
-        "and folders are published; copy this one by hand, or begin a new attempt.",
+        advice=f"{path}: {why}. Only files and folders that stay what they are are published; copy "
+        "this one by hand, or begin a new attempt.",
     )
 
 

@@ -9,10 +9,8 @@ from checkrein.adapters.workspace_paths import FILE, GuardedFolder, refusal
 from checkrein.adapters.workspace_swap import ABSENT, Swap, compare_and_swap
 from checkrein.adapters.workspace_tree import Entry, hash_of
 from checkrein.contracts.effect import EffectStatus
+from checkrein.contracts.task import LARGEST_PUBLISHED
 from checkrein.errors import CapabilityError
-
-MAX_FILE = 256 << 20
-"""Largest file that is published, in bytes."""
 
 
 def make(source: GuardedFolder, candidate: GuardedFolder, change: Change, effect_id: str) -> None:
@@ -53,7 +51,7 @@ def _write(
 ) -> None:
     after = change.after
     assert after is not None, "what is written has a content"
-    data = candidate.read(segments, op=OP, limit=MAX_FILE)
+    data = candidate.read(segments, op=OP, limit=LARGEST_PUBLISHED)
     before = ABSENT if change.before is None else change.before.content
     swap = Swap(segments, effect_id, before, data)
     if swap.to_version != after.content:

@@ -73,7 +73,7 @@ class SarifVerifier:
             problem = "It proves nothing."
         kept = await self._artifacts.put(
             told + b"\n--- log ---\n" + raw,
-            name="test_report",
+            name="scan_report",
             media_type="text/plain",
             producer=_VERSION,
         )

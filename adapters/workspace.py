@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from checkrein.adapters.blocking import to_end
+from checkrein.adapters.publish_plan import unpublishable
 from checkrein.adapters.throw_away import throw_away_folder
 from checkrein.adapters.workspace_copy import copy_tree, create_workspace, home_of
 from checkrein.adapters.workspace_diff import Change, changes, matching, tree_diff
@@ -151,6 +152,14 @@ class FolderWorkspace:
             ChangedFile(path=visible(x.path), before=_content(x.before), after=_content(x.after))
             for x in files
         ]
+
+    async def unpublishable(self) -> list[str]:
+        """Changes that workspace.publish could not apply, each as its path and why.
+
+        Raises as `changed` does.
+        """
+        found = await asyncio.to_thread(self._changes)
+        return [f"{visible(x.path)}: {why}" for x in found if (why := unpublishable(x)) is not None]
 
     async def diff(self) -> str:
         """Unified diff of all text files from the baseline to now; binary files are named.

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from pydantic import ValidationError
 
 from checkrein.contracts import event as e
+from checkrein.contracts.action import ActionStatus
 from checkrein.contracts.attempt import AttemptStatus, CommitOf
 from checkrein.contracts.check import Check, CommandCheck, kind_of
 from checkrein.contracts.effect import EffectStatus
 from checkrein.contracts.task import PUBLISH, TaskContract, shortfall
 from checkrein.contracts.verification import (
+    PUBLISHABLE,
     PUBLISHED,
     CheckResult,
     CheckStatus,
@@ -57,9 +59,14 @@ def _unmet(facts: Facts, result: VerificationResult) -> Iterator[str]:
         return
     if any(check.status is not CheckStatus.PASS for check in result.checks):
         yield "a check of the accepted verification did not pass"
-    if commit_of(facts) is not None:
+    commit = commit_of(facts)
+    if commit is not None:
+        if result.state_digest != commit.state_digest:
+            yield "the target of the commit is not at the state that was verified"
         if not any(check.kind == PUBLISHED for check in result.checks):
             yield "the verification did not look at what the commit handed over"
+        if not _handed_over(facts, contract):
+            yield f"{contract.commit_act.capability} did not happen, and was not done before"
         return
     for check in contract.success:
         meant = check_id(check)
@@ -70,10 +77,24 @@ def _unmet(facts: Facts, result: VerificationResult) -> Iterator[str]:
         yield f"its checks prove too little: {short}"
     if not any(check.kind == "policy_obeyed" for check in result.checks):
         yield "the verification did not look at whether the policy was obeyed"
-    if contract.protected and not any(check.kind == "unchanged" for check in result.checks):
+    protected = ", ".join(contract.protected)
+    if protected and not any(
+        c.kind == "unchanged" and c.name == protected and c.check_id is None for c in result.checks
+    ):
         yield "the verification did not look at the protected paths"
+    if contract.moves_files and not any(c.kind == PUBLISHABLE for c in result.checks):
+        yield "the verification did not look whether the result can be handed over"
+    if contract.artifacts and not any(check.kind == "artifacts" for check in result.checks):
+        yield "the verification did not look for the artifacts that the contract declares"
     if contract.approvals.result and not any(c.kind == "accepted" for c in result.checks):
         yield "no person accepted the result, and the contract wants that"
+
+
+def _handed_over(facts: Facts, contract: TaskContract) -> bool:
+    """Whether the act of a commit succeeded: by a receipt, an earlier one, or as it was so."""
+    act = contract.commit_act.capability
+    made = Rebuilt.of(facts).actions.values()
+    return any(x.capability == act and x.status is ActionStatus.SUCCEEDED for x in made)
 
 
 def _proves(check: Check, result: CheckResult) -> bool:

@@ -110,7 +110,7 @@ async def export(
     folder = NewFolder(out)
     try:
         await _fill(folder, stores, (dossier, commit), packed, found)
-        await folder.publish(dossier.head)
+        await folder.publish(dossier.head, None if commit is None else commit.head)
     except BaseException:
         await folder.discard()
         raise

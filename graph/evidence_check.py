@@ -1,11 +1,12 @@
 """Checking an evidence folder where there is no database: bytes, chain, rules, and agreement.
 
 What is proved: the folder is whole and tells one story, and no part of it was changed by itself.
-Whoever forges all of it anew also makes another head of the chain; so compare the head with one
-that was noted elsewhere (`checkrein status` prints it).
+Whoever forges all of it anew also makes another head of a chain, and whoever leaves the final
+commit out leaves its chain out; so compare the heads with those that were noted elsewhere
+(`checkrein status` prints them).
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from checkrein.contracts.evidence import EvidencePackage
@@ -30,10 +31,14 @@ OWN = frozenset({files.EVIDENCE, files.EVENTS, files.CHECKPOINT, files.HANDOVER}
 """Files that every package has, named by no event."""
 
 
-def check(folder: Path) -> list[Finding]:
+def check(folder: Path, heads: Collection[str] = ()) -> list[Finding]:
     """Everything that is wrong with an evidence folder; nothing means that it proves what it says.
 
     Files that are not as sealed are named, and nothing is concluded from them.
+
+    Args:
+        heads: hashes that were noted elsewhere; where any are given, the chains of the folder must
+            end in just these.
 
     Raises:
         InputError: the folder cannot be read, or holds no package at all.
@@ -42,14 +47,17 @@ def check(folder: Path) -> list[Finding]:
     manifest = read_manifest(folder)
     if isinstance(manifest, Finding):
         return [manifest]
-    broken = list(unsealed(folder, manifest))
+    try:
+        broken = list(unsealed(folder, manifest))
+    except (OSError, ValueError) as error:
+        return [finding(files.MANIFEST, "readable", f"the folder cannot be walked: {error}")]
     if broken:
         return broken
     missing = sorted(OWN - set(manifest.files))
     if missing:
         return [finding(name, "complete", "every package has it") for name in missing]
     try:
-        return list(_told(folder, manifest))
+        return [*_told(folder, manifest), *_noted(manifest, heads)]
     except (OSError, CheckreinError) as error:
         return [finding(files.EVENTS, "readable", str(error))]
 
@@ -67,8 +75,22 @@ def _told(folder: Path, manifest: files.Manifest) -> Iterator[Finding]:
         yield from commit.findings
         if commit.facts is None:
             return
+    if manifest.commit_head != (None if commit is None else commit.head):
+        problem = f"its commit_head is not the end of {files.COMMIT_EVENTS}"
+        yield finding(files.MANIFEST, "chain", f"{problem}: that was put in, cut or taken out")
     if trace.facts is not None:
         yield from _agreement(folder, manifest, trace.facts, commit)
+
+
+def _noted(manifest: files.Manifest, heads: Collection[str]) -> Iterator[Finding]:
+    """Whether the chains end where somebody noted that they did."""
+    if not heads:
+        return
+    ends = {head.hash: path for path, head in manifest.heads.items()}
+    for head in sorted(set(heads) - set(ends)):
+        yield finding(files.MANIFEST, "noted", f"no chain of this folder ends in {head}")
+    for head in sorted(set(ends) - set(heads)):
+        yield finding(ends[head], "noted", f"it ends in {head}, which was not noted")
 
 
 def _agreement(
@@ -78,6 +100,11 @@ def _agreement(
     rebuilt = Rebuilt.of(facts)
     if rebuilt.ended is None:
         yield finding(files.EVENTS, "ended", "the attempt has not ended; it proves nothing yet")
+        return
+    if rebuilt.attempt is not None and rebuilt.attempt.commit is not None:
+        yield finding(
+            files.EVENTS, "work", "it is the trace of a final commit, and not of the work"
+        )
         return
     made = None
     if commit is not None and commit.facts is not None:

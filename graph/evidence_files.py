@@ -47,17 +47,31 @@ class FileSeal(Frozen):
 
 
 class Manifest(Frozen):
-    """Every other file of the folder. `root` is the digest of `files` in canonical JSON."""
+    """Every other file of the folder. `root` is the digest of `files` in canonical JSON.
+
+    Attributes:
+        head: the end of the attempt's chain of events.
+        commit_head: that of the commit attempt's own chain; None where nothing was handed over.
+    """
 
     schema_version: Literal[1] = 1
     files: dict[str, FileSeal]
     head: ChainHead
+    commit_head: ChainHead | None = None
     root: Digest
 
     @classmethod
-    def of(cls, files: Mapping[str, FileSeal], head: ChainHead) -> "Manifest":
+    def of(
+        cls, files: Mapping[str, FileSeal], head: ChainHead, commit_head: ChainHead | None
+    ) -> "Manifest":
         """Seal files."""
-        return cls(files=dict(files), head=head, root=root_of(files))
+        return cls(files=dict(files), head=head, commit_head=commit_head, root=root_of(files))
+
+    @property
+    def heads(self) -> dict[str, ChainHead]:
+        """The end of each chain in the folder, by the file that holds it."""
+        committed = {} if self.commit_head is None else {COMMIT_EVENTS: self.commit_head}
+        return {EVENTS: self.head, **committed}
 
 
 def root_of(files: Mapping[str, FileSeal]) -> str:

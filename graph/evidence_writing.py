@@ -23,9 +23,9 @@ class NewFolder:
         self._seals[path] = files.seal_of(data)
         await self._written(path, data)
 
-    async def publish(self, head: ChainHead) -> None:
+    async def publish(self, head: ChainHead, commit_head: ChainHead | None) -> None:
         """Seal the folder, and give it its name."""
-        manifest = files.Manifest.of(self._seals, head)
+        manifest = files.Manifest.of(self._seals, head, commit_head)
         await self._written(files.MANIFEST, files.json_bytes(manifest))
         try:
             await asyncio.to_thread(self.draft.rename, self.out)

@@ -180,9 +180,10 @@ class Rebuilt(Standing):
         elif isinstance(p, e.ApprovalRequested):
             self._offer(fact, request)
         elif isinstance(p, e.ApprovalDecided):
-            self._answer(fact, p, request)
+            self._answer(fact, p, _still_open(request))
         elif isinstance(p, e.ApprovalEscalated):
-            later = request.model_copy(update={"escalated": request.escalated + 1})
+            open_yet = _still_open(request)
+            later = open_yet.model_copy(update={"escalated": request.escalated + 1})
             self._step_approval(later, "escalated")
         elif isinstance(p, e.ApprovalExpired):
             self._step_approval(request, "expired")
@@ -206,7 +207,6 @@ class Rebuilt(Standing):
         grant = ApprovalGrant.model_validate({**said, "decided_at": fact.at})
         others = [g for g in self.grants.get(p.approval_id, []) if g.approver != p.approver]
         self.grants[p.approval_id] = [*others, grant]
-        # Who was revoked meanwhile stands in no trace: the database counted them out.
         yes = sum(g.answer is Answer.APPROVE for g in self.grants[p.approval_id])
         word = ANSWERED[p.answer]
         if p.answer is Answer.APPROVE and yes < request.terms.quorum:
@@ -311,3 +311,14 @@ class Rebuilt(Standing):
             self._step_attempt(f"suspended:{p.status}")
         else:
             self._step_attempt("resumed" if isinstance(p, e.RunResumed) else "cancel_requested")
+
+
+def _still_open(request: ApprovalRequest) -> ApprovalRequest:
+    """A request of which a later event shows that it was open.
+
+    Who was revoked meanwhile stands in no trace: the database had counted out a yes that is
+    counted here, and only what is open can be answered or reach one more role.
+    """
+    if request.status is not ApprovalStatus.GRANTED:
+        return request
+    return request.model_copy(update={"status": ApprovalStatus.PENDING})

@@ -14,6 +14,7 @@ from checkrein.contracts.decision import Verdict
 from checkrein.contracts.event import Event
 from checkrein.contracts.observation import ObservationStatus
 from checkrein.errors import InputError
+from checkrein.graph.contract_rules import one_contract
 from checkrein.graph.ending_rules import (
     Facts,
     Problem,
@@ -240,6 +241,7 @@ def _hash(compute: Callable[..., str], *parts: object) -> str:
 
 RULES: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "opening": _opening,
+    "one_contract": one_contract,
     "derived": _derived,
     "result_has_call": _results,
     "decision_before_effect": _decisions,

@@ -5,6 +5,7 @@ import re
 
 from checkrein.contracts import check as c
 from checkrein.contracts.codec import visible
+from checkrein.contracts.task import LARGEST_PUBLISHED
 
 LIMIT = 2_000
 """Longest criterion, in characters. What is longer is cut, and says so."""
@@ -13,6 +14,15 @@ LIMIT = 2_000
 def criterion(check: c.Check) -> str:
     """One check, as a sentence for the model."""
     return _cut(_told(check))
+
+
+def handing_over() -> str:
+    """What can be handed over, where the final commit applies the changes to their source."""
+    return (
+        "Accepted when all changes can be handed over: only ordinary files of at most "
+        f"{LARGEST_PUBLISHED >> 20} MiB and folders, no links, and nothing that became another "
+        "kind of thing"
+    )
 
 
 def _told(check: c.Check) -> str:

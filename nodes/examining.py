@@ -34,6 +34,7 @@ from checkrein.nodes.standing_checks import (
     moved,
     policy_obeyed,
     products,
+    publishable,
     strong_enough,
 )
 from checkrein.ports.records import Position
@@ -81,6 +82,7 @@ async def examined(
             *strong_enough(run.contract),
             *await not_shown(run),
             *acceptance(run.contract, position, sealed),
+            *await publishable(run),
         ],
         {VERSION},
     )

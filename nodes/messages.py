@@ -10,7 +10,7 @@ from checkrein.contracts.observation import Observation, ObservationStatus
 from checkrein.contracts.proposal import ASK_USER, RawReply
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError
-from checkrein.nodes.criteria import criterion
+from checkrein.nodes.criteria import criterion, handing_over
 from checkrein.nodes.proposals import ASK_USER_PARAMETERS, read_reply
 from checkrein.nodes.turn_facts import TurnFacts, turn_facts
 from checkrein.ports.capability import CapabilitySpec
@@ -70,6 +70,8 @@ def opening(
             "When all is done hand in the result by result_submit: a person must accept it."
         )
     lines += map(criterion, contract.success)
+    if contract.moves_files:
+        lines.append(handing_over())
     left = ", ".join(
         f"{name} {max(0, line.limit - line.spent)}" for name, line in position.budgets.items()
     )

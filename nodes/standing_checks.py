@@ -3,14 +3,17 @@
 from collections.abc import Sequence
 
 from checkrein.contracts.artifact import Artifact
-from checkrein.contracts.check import Strength
+from checkrein.contracts.check import REPORTS_TESTS, Strength
 from checkrein.contracts.decision import Verdict
 from checkrein.contracts.effect import EffectStatus
 from checkrein.contracts.task import TaskContract, shortfall
-from checkrein.contracts.verification import CheckResult, CheckStatus
+from checkrein.contracts.verification import PUBLISHABLE, CheckResult, CheckStatus
 from checkrein.errors import IntegrityError
 from checkrein.nodes.run import Run
 from checkrein.ports.records import Position, SentEffect
+
+MAX_NAMED = 20
+"""Paths that are named of those that cannot be handed over."""
 
 _ALLOWED = frozenset({Verdict.ALLOW, Verdict.CONSTRAINED_ALLOW})
 _UNSETTLED = frozenset({EffectStatus.EXECUTING, EffectStatus.UNKNOWN_EFFECT})
@@ -87,6 +90,36 @@ def acceptance(contract: TaskContract, position: Position, sealed: str) -> list[
     ]
 
 
+async def publishable(run: Run) -> list[CheckResult]:
+    """Whether the final commit could apply all that was changed, where that is its part.
+
+    What nobody could ever hand over is not accepted; so it is said while it can be mended.
+    """
+    if not run.contract.moves_files:
+        return []
+    status, gap = CheckStatus.PASS, ""
+    try:
+        found = await run.ports.workspace.unpublishable()
+    except IntegrityError:
+        # The message names folders of this machine.
+        status, gap = CheckStatus.ERROR, "the record of the files as they were has been altered"
+    else:
+        if found:
+            status, more = CheckStatus.FAIL, len(found) - MAX_NAMED
+            gap = "these changes cannot be handed over; undo them, or make ordinary files of them"
+            gap += "".join(f"\n- {one}" for one in found[:MAX_NAMED])
+            gap += f"\nand {more} more" if more > 0 else ""
+    return [
+        CheckResult(
+            kind=PUBLISHABLE,
+            name="the result can be handed over",
+            status=status,
+            gap=gap,
+            strength=Strength.GUARD,
+        )
+    ]
+
+
 async def products(
     run: Run, results: Sequence[CheckResult], artifacts: Sequence[Artifact]
 ) -> list[CheckResult]:
@@ -95,7 +128,7 @@ async def products(
         return []
     made = {
         "diff": [artifact.uri for artifact in artifacts],
-        "test_report": [result.evidence_ref for result in results if result.evidence_ref],
+        "test_report": reports_of_tests(results),
     }
     missing = [name for name in run.contract.artifacts if not made[name]]
     status, gap = CheckStatus.PASS, ""
@@ -116,6 +149,15 @@ async def products(
             gap=gap,
             strength=Strength.GUARD,
         )
+    ]
+
+
+def reports_of_tests(results: Sequence[CheckResult]) -> list[str]:
+    """What tests said when they ran; an opinion or a scan is kept too, and is no such report."""
+    return [
+        result.evidence_ref
+        for result in results
+        if result.evidence_ref is not None and result.kind in REPORTS_TESTS
     ]
 
 

@@ -292,6 +292,11 @@ def kind_of(check: object) -> str:
     return next((kind for kind, form in KINDS.items() if isinstance(check, form)), "")
 
 
+REPORTS_TESTS = frozenset({"command", "pytest", "junit"})
+"""The kinds of checks that run tests and keep what those said: a test report. An opinion and the
+log of a scan are none."""
+
+
 def same_model(one: str, other: str) -> bool:
     """Whether two model strings name one model, with or without its provider."""
     if "scripted:" in (one[:9], other[:9]):

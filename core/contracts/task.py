@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from checkrein.contracts.budget import BudgetLimits, Money, SharedLimits, priced
 from checkrein.contracts.check import (
+    REPORTS_TESTS,
     STRENGTH_ORDER,
     Check,
     CommandCheck,
@@ -19,6 +20,7 @@ from checkrein.contracts.check import (
     SecretName,
     Strength,
     UnchangedCheck,
+    kind_of,
     same_model,
 )
 from checkrein.contracts.codec import Frozen, digest_of
@@ -36,6 +38,9 @@ CapabilityName = Annotated[
 
 PUBLISH = "workspace.publish"
 """The capability that applies the verified changes to the folder that the person named."""
+
+LARGEST_PUBLISHED = 256 << 20
+"""Largest file that it applies, in bytes."""
 
 Product = Literal["diff", "test_report"]
 """What the harness itself makes of an attempt, besides its effects."""
@@ -232,9 +237,10 @@ class TaskContract(Frozen):
                 raise ValueError(
                     f"secrets lends {secret} to {unknown[0]}, which is not among capabilities"
                 )
-        if "test_report" in self.artifacts and not self.runs_checks:
+        if "test_report" in self.artifacts and not REPORTS_TESTS & set(map(kind_of, self.success)):
             raise ValueError(
-                "artifacts expects a test_report, and no command under success makes one"
+                "artifacts expects a test_report, and no command, pytest or junit check under "
+                "success makes one"
             )
         short = shortfall(self.risk, {check.strength for check in self.success})
         if short is not None:
@@ -273,6 +279,14 @@ class TaskContract(Frozen):
     def commit_act(self) -> CommitAct:
         """How the final commit is made."""
         return self.commit or CommitAct()
+
+    @property
+    def moves_files(self) -> bool:
+        """Whether its final commit applies the changes of a copy to the folder it was made of."""
+        copied = self.workspace is not None and self.workspace.mode == "copy"
+        return (
+            copied and self.commit_authority is not None and self.commit_act.capability == PUBLISH
+        )
 
     @property
     def contract_version(self) -> str:

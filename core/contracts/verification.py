@@ -11,6 +11,9 @@ from checkrein.contracts.codec import Frozen, digest_of
 PUBLISHED = "published"
 """The kind of check by which a final commit is verified: the target is at the verified state."""
 
+PUBLISHABLE = "publishable"
+"""The kind of check that a final commit could apply all that was changed."""
+
 
 class CheckStatus(StrEnum):
     """ERROR: the check itself could not run, which proves nothing either way."""

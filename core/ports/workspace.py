@@ -46,6 +46,13 @@ class Workspace(Protocol):
         """Files that differ from the baseline, with their digests; None where too many do."""
         ...
 
+    async def unpublishable(self) -> list[str]:
+        """Changes that workspace.publish could not apply, each as its path and why.
+
+        Raises IntegrityError as `changed` does.
+        """
+        ...
+
     async def diff(self) -> str:
         """Unified diff of all text files from the baseline to now; binary files are named."""
         ...

@@ -79,6 +79,14 @@ def verify(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="A folder that `evidence export` wrote.")
     ],
+    head: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--head",
+            metavar="HASH",
+            help="The end of a chain, noted elsewhere; name that of the final commit too.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> int:
     """Check evidence, without a database; exit code 1 if anything is wrong."""
@@ -86,7 +94,7 @@ def verify(
     with Live("the evidence to be checked"):
         from checkrein.graph.evidence_check import check
 
-        findings = check(folder)
+        findings = check(folder, head or ())
     if json:
         found = [finding.model_dump(mode="json") for finding in findings]
         proved = {} if findings else _facts(*_read(folder))
@@ -186,6 +194,7 @@ def _facts(package: "EvidencePackage", manifest: "Manifest") -> dict[str, Any]:
         "events": manifest.head.seq,
         "files": len(manifest.files) + 1,
         "head": manifest.head.hash,
+        "commit_head": manifest.commit_head and manifest.commit_head.hash,
         "root": manifest.root,
     }
 
@@ -222,4 +231,6 @@ def _print_proof(folder: Path) -> None:
         out(f"  committed  {package.final_commit.committed_at.isoformat()} by {by}")
     out(f"  state      {_handover(folder).state} when it was exported")
     out(f"  head       {manifest.head.hash}")
+    if manifest.commit_head is not None:
+        out(f"  and of the commit {manifest.commit_head.hash}")
     out(f"  root       {manifest.root}")

@@ -12,7 +12,7 @@ from checkrein.contracts.evidence import ChainHead, EvidencePackage, Handover, S
 from checkrein.graph import evidence_files as files
 from checkrein.graph.evidence_check import OWN
 from checkrein.graph.evidence_derived import derived, diff_path
-from checkrein.graph.evidence_package import assembled
+from checkrein.graph.evidence_package import CommitTrace, assembled
 from checkrein.graph.facts import read_facts
 from checkrein.graph.rebuilt import Rebuilt
 
@@ -25,9 +25,9 @@ def names(folder: Path) -> list[str]:
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
 
 
-def read_events(folder: Path) -> list[Event]:
-    """The trace that a folder holds."""
-    text = (folder / files.EVENTS).read_text(encoding="utf-8")
+def read_events(folder: Path, name: str = files.EVENTS) -> list[Event]:
+    """A trace that a folder holds."""
+    text = (folder / name).read_text(encoding="utf-8")
     return [Event.model_validate_json(line) for line in text.split("\n") if line]
 
 
@@ -56,17 +56,20 @@ def changed(events: Sequence[Event], change: Change) -> list[Event]:
     return chained(change([json.loads(event.payload) for event in events]), events)
 
 
+def head_of(events: Sequence[Event]) -> ChainHead:
+    """Where a chain ends."""
+    return ChainHead(seq=len(events), hash=events[-1].hash)
+
+
 def seal(folder: Path, head: ChainHead | None = None) -> None:
-    """Make a manifest that fits whatever is there now."""
-    if head is None:
-        old = json.loads((folder / files.MANIFEST).read_bytes())
-        head = ChainHead.model_validate(old["head"])
+    """Make a manifest that fits whatever is there now; heads that are not given stay."""
+    old = files.Manifest.model_validate_json((folder / files.MANIFEST).read_bytes())
     seals = {
         name: files.seal_of((folder / name).read_bytes())
         for name in names(folder)
         if name != files.MANIFEST
     }
-    manifest = files.Manifest.of(seals, head)
+    manifest = files.Manifest.of(seals, head or old.head, old.commit_head)
     (folder / files.MANIFEST).write_bytes(files.json_bytes(manifest))
 
 
@@ -87,32 +90,55 @@ def remake(folder: Path, package: EvidencePackage, handover: Handover) -> None:
 
 
 def forge(folder: Path, change: Change) -> None:
-    """Change the trace, and make everything else of the folder agree with it."""
+    """Change the trace, leave the commit out, and make everything else of the folder agree."""
     events = changed(read_events(folder), change)
-    head = ChainHead(seq=len(events), hash=events[-1].hash)
-    facts, _ = read_facts(events)
     (folder / files.EVENTS).write_bytes(files.lines(events))
+    (folder / files.COMMIT_EVENTS).unlink(missing_ok=True)
+    agreed(folder)
+
+
+def agreed(folder: Path) -> None:
+    """Make everything of the folder agree with the traces that are there now."""
+    events = read_events(folder)
+    head, (facts, _) = head_of(events), read_facts(events)
+    every, commit, commit_head = facts, None, None
+    if (folder / files.COMMIT_EVENTS).exists():
+        committed = read_events(folder, files.COMMIT_EVENTS)
+        commit_head, (told, _) = head_of(committed), read_facts(committed)
+        commit, every = CommitTrace(told, commit_head), [*facts, *told]
     sizes = {
         artifact.hash: (folder / files.artifact_path(artifact)).stat().st_size
-        for artifact in files.artifacts_of(facts, {})
+        for artifact in files.artifacts_of(every, {})
     }
-    package = assembled(facts, head, sizes)
-    named = {*files.blobs_of(facts), *map(files.artifact_path, package.artifacts)}
-    for name in set(names(folder)) - named - OWN:
+    package = assembled(facts, head, sizes, commit)
+    named = {*files.blobs_of(every), *map(files.artifact_path, package.artifacts)}
+    for name in set(names(folder)) - named - OWN - {files.COMMIT_EVENTS}:
         (folder / name).unlink()
-        if not any((folder / name).parent.iterdir()):
-            (folder / name).parent.rmdir()
+    _without_empty(folder)
+    handover = _standing(package)
+    (folder / files.HANDOVER).write_bytes(files.json_bytes(handover))
+    (folder / files.EVIDENCE).write_bytes(files.json_bytes(package))
+    checkpoint = files.checkpoint_of(Rebuilt.of(facts), head)
+    (folder / files.CHECKPOINT).write_bytes(files.json_bytes(checkpoint))
+    remake(folder, package, handover)
+    manifest = files.Manifest.of({}, head, commit_head)
+    (folder / files.MANIFEST).write_bytes(files.json_bytes(manifest))
+    seal(folder)
+
+
+def _without_empty(folder: Path) -> None:
+    for below in folder.iterdir():
+        if below.is_dir() and not any(below.iterdir()):
+            below.rmdir()
+
+
+def _standing(package: EvidencePackage) -> Handover:
+    """What an exporter would say who found the verified state."""
     accepted = package.finishes.task_accepted is not None and package.candidate is not None
     digest = package.candidate.state_digest if accepted and package.candidate else None
-    handover = Handover(
+    return Handover(
         state=Stands.STANDS if digest else Stands.UNVERIFIED,
         verified=digest,
         found=digest,
         checked_at=datetime(2026, 1, 2, tzinfo=UTC),
     )
-    (folder / files.HANDOVER).write_bytes(files.json_bytes(handover))
-    remake(folder, package, handover)
-    (folder / files.EVIDENCE).write_bytes(files.json_bytes(package))
-    checkpoint = files.checkpoint_of(Rebuilt.of(facts), head)
-    (folder / files.CHECKPOINT).write_bytes(files.json_bytes(checkpoint))
-    seal(folder, head)

@@ -103,6 +103,20 @@ async def changes_are_named(opened: Opened) -> None:
     _must(await opened.workspace.changed([NOTES]) == [NOTES], "a file that is gone is not named")
 
 
+async def what_cannot_be_published_is_named(opened: Opened) -> None:
+    """A link, and a file that became a folder, are named; files and new folders are not."""
+    _change(opened.root / TEXT)
+    (opened.root / "new").mkdir()
+    found = await opened.workspace.unpublishable()
+    _must(found == [], f"ordinary changes cannot be published: {found}")
+    (opened.root / "new" / "link").symlink_to("elsewhere")
+    (opened.root / NOTES).unlink()
+    (opened.root / NOTES).mkdir()
+    found = await opened.workspace.unpublishable()
+    paths = [one.partition(":")[0] for one in found]
+    _must(paths == ["new/link", NOTES], f"cannot be published: {found}")
+
+
 async def the_original_stays(opened: Opened) -> None:
     """What a file was at the start can be read whatever became of it."""
     _change(opened.root / TEXT)
@@ -132,6 +146,7 @@ CHECKS: dict[str, Check] = {
         git_is_left_out,
         a_copy_is_what_it_was_made_of,
         changes_are_named,
+        what_cannot_be_published_is_named,
         the_original_stays,
         the_diff_shows_text_and_names_the_rest,
     )

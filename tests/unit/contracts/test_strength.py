@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from checkrein.contracts.check import KINDS, STRENGTH_ORDER, Strength
 from checkrein.contracts.task import LEAST_STRENGTH, RISK_ORDER, Risk, TaskContract, shortfall
-from checkrein.nodes.standing_checks import strong_enough
+from checkrein.contracts.verification import CheckResult, CheckStatus
+from checkrein.nodes.standing_checks import reports_of_tests, strong_enough
 
 BY_STRENGTH: dict[Strength, dict[str, Any]] = {
     Strength.GUARD: {"unchanged": ["a"]},
@@ -66,3 +67,30 @@ def test_every_kind_has_a_strength_and_a_model_s_own_word_has_none() -> None:
     assert {filled(form).strength for form in KINDS.values()} <= set(Strength)  # type: ignore[attr-defined]
     assert list(LEAST_STRENGTH) == list(RISK_ORDER)
     assert shortfall(Risk.LOW, []) is not None
+
+
+def test_an_opinion_or_a_scan_is_no_report_of_tests() -> None:
+    """Protects readers of evidence: what is called a test report was said by tests that ran."""
+    results = [
+        CheckResult(kind=kind, name="n", status=CheckStatus.PASS, evidence_ref=f"artifact:{kind}")
+        for kind in KINDS
+    ]
+    reported = {ref.removeprefix("artifact:") for ref in reports_of_tests(results)}
+    assert reported == {"command", "pytest", "junit"}
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        {"sarif": {"argv": ["scan"], "report": "out.sarif"}},
+        BY_STRENGTH[Strength.JUDGE],
+        BY_STRENGTH[Strength.STATE],
+    ],
+)
+def test_a_report_is_expected_only_where_tests_run(check: dict[str, Any]) -> None:
+    """Protects: a task that could never hand in its test report is refused when it is read."""
+    given = {"goal": "x", "success": [check], "artifacts": ["test_report"]}
+    with pytest.raises(ValidationError, match="expects a test_report"):
+        TaskContract.model_validate(given)
+    tested = given | {"success": [check, BY_STRENGTH[Strength.TESTS]]}
+    assert TaskContract.model_validate(tested).artifacts == ["test_report"]

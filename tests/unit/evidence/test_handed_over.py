@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 from command_line import CommandLine
 
-from checkrein.contracts.codec import canonical
+from checkrein.contracts.codec import canonical, digest_of
 from checkrein.contracts.event import Event
 from checkrein.contracts.evidence import EvidencePackage
 from checkrein.graph.evidence_attestation import PREDICATE, STATEMENT
@@ -24,6 +24,7 @@ from checkrein.graph.evidence_files import (
     HANDOVER,
     MANIFEST,
     REPORT,
+    Manifest,
     lines,
 )
 
@@ -59,6 +60,11 @@ STATEMENT_SCHEMA: dict[str, Any] = {
 def read_package(folder: Path) -> EvidencePackage:
     """The package of a folder."""
     return EvidencePackage.model_validate_json((folder / EVIDENCE).read_bytes())
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a folder."""
+    return Manifest.model_validate_json((folder / MANIFEST).read_bytes())
 
 
 def rules(folder: Path) -> set[tuple[str, str]]:
@@ -114,6 +120,17 @@ def _commit_events(folder: Path, change: forged.Change) -> None:
     forged.seal(folder)
 
 
+def _other_commit(folder: Path) -> None:
+    """Tell another story of the commit, and make all of the folder agree with it."""
+    path = folder / COMMIT_EVENTS
+    events = [Event.model_validate_json(x) for x in path.read_text().splitlines()]
+    events = forged.changed(
+        events, lambda p: _with(p, "approval_decided", reason="I looked at each line")
+    )
+    path.write_bytes(lines(events))
+    forged.agreed(folder)
+
+
 def _with(payloads: list[dict[str, Any]], kind: str, **changed: Any) -> list[dict[str, Any]]:
     return [p | changed if p["type"] == kind else p for p in payloads]
 
@@ -128,6 +145,34 @@ def _of_another(payloads: list[dict[str, Any]]) -> list[dict[str, Any]]:
     started = payloads[0]
     commit = started["attempt"]["commit"] | {"attempt_id": "another"}
     return [started | {"attempt": started["attempt"] | {"commit": commit}}, *payloads[1:]]
+
+
+def _forged_commit(folder: Path, change: forged.Change) -> None:
+    """Forge the commit's trace, and make all of the folder agree with it."""
+    path = folder / COMMIT_EVENTS
+    events = forged.read_events(folder, COMMIT_EVENTS)
+    path.write_bytes(lines(forged.changed(events, change)))
+    forged.agreed(folder)
+
+
+def _of_another_state(payloads: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A commit whose gate looked at another state than was verified."""
+    other = "sha256:" + "1" * 64
+    for p in payloads:
+        if p["type"] == "candidate_sealed":
+            hashes = [artifact["hash"] for artifact in p["artifacts"]]
+            p |= {"state_digest": other}
+            p |= {"candidate_hash": digest_of([p["summary"], other, hashes])}
+        elif p["type"] == "verification_started":
+            p |= {"state_digest": other}
+        elif p["type"] == "verification_finished":
+            p["result"] |= {"state_digest": other}
+    return payloads
+
+
+def _commit_as_work(folder: Path) -> None:
+    (folder / COMMIT_EVENTS).rename(folder / EVENTS)
+    forged.agreed(folder)
 
 
 FORGERIES: dict[str, Callable[[Path], None]] = {
@@ -148,6 +193,18 @@ FORGERIES: dict[str, Callable[[Path], None]] = {
     "the order of the commit": lambda f: _commit_events(
         f, lambda p: [*p[:-3], p[-2], p[-3], p[-1]]
     ),
+    "the act of the commit": lambda f: _forged_commit(
+        f,
+        lambda p: [
+            x
+            for x in p
+            if x["type"].startswith(
+                ("task_", "attempt_", "context_", "model_", "candidate_", "ver")
+            )
+        ],
+    ),
+    "the state of the commit": lambda f: _forged_commit(f, _of_another_state),
+    "a commit as the work": _commit_as_work,
     "the commit is left out": lambda f: _without(f, COMMIT_EVENTS),
     "the page is left out": lambda f: _without(f, REPORT),
     "the statement is left out": lambda f: _without(f, ATTESTATION),
@@ -180,6 +237,43 @@ def test_each_forgery_is_found_though_the_manifest_fits(committed: Path, what: s
     """Protects: whoever seals the folder anew still has to tell one story in all its files."""
     FORGERIES[what](committed)
     assert check(committed) != []
+
+
+def test_the_manifest_binds_the_chain_of_the_commit(committed: Path, evidence: Path) -> None:
+    """Protects: under one head of the work, the story of its commit can be no other one."""
+    manifest = read_manifest(committed)
+    assert manifest.commit_head is not None
+    assert read_manifest(evidence).commit_head is None
+    heads = {manifest.head.hash, manifest.commit_head.hash}
+    assert check(committed, heads) == []
+    assert {x.rule for x in check(committed, {manifest.head.hash})} == {"noted"}
+
+    _other_commit(committed)
+    other = read_manifest(committed)
+    assert (other.head, check(committed)) == (manifest.head, [])
+    assert other.commit_head != manifest.commit_head
+    assert {(x.file, x.rule) for x in check(committed, heads)} == {
+        (MANIFEST, "noted"),
+        (COMMIT_EVENTS, "noted"),
+    }
+
+
+def test_a_commit_that_was_taken_out_is_missed(committed: Path) -> None:
+    """Protects: who noted both ends finds that one story of two is gone, whatever fits the rest."""
+    noted = read_manifest(committed)
+    heads = {head.hash for head in noted.heads.values()}
+    (committed / COMMIT_EVENTS).unlink()
+    forged.agreed(committed)
+    assert (read_manifest(committed).head, check(committed)) == (noted.head, [])
+    assert [(x.file, x.rule) for x in check(committed, heads)] == [(MANIFEST, "noted")]
+
+
+@pytest.mark.parametrize("head", [None, {"seq": 1, "hash": "sha256:" + "0" * 64}])
+def test_the_commit_head_agrees_with_the_chain(committed: Path, head: Any) -> None:
+    """Protects: what stands to be compared is the end of the chain that is there."""
+    value = json.loads((committed / MANIFEST).read_bytes()) | {"commit_head": head}
+    (committed / MANIFEST).write_bytes(canonical(value))
+    assert rules(committed) == {(MANIFEST, "chain")}
 
 
 def test_a_huge_file_is_named_and_not_read(committed: Path) -> None:
@@ -274,6 +368,11 @@ def test_verify_tells_the_finishes_and_the_commit(committed: Path) -> None:
     assert "by alice (asserted) as I wanted it" in for_people.out
     assert "by bob" in for_people.out
     assert "stands when it was exported" in for_people.out
+    assert told["commit_head"] in for_people.out
+    noted = [word for name in ("head", "commit_head") for word in ("--head", told[name])]
+    assert alone("evidence", "verify", committed, *noted).code == 0
+    wrong = alone("evidence", "verify", committed, *noted[:2])
+    assert (wrong.code, "was not noted" in wrong.out) == (1, True)
 
 
 def test_a_canonical_handover_only(committed: Path) -> None:

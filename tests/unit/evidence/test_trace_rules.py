@@ -50,6 +50,18 @@ def edited(kind: str, change: Callable[[dict[str, Any]], None], which: int = -1)
     return changed
 
 
+def without_check(kind: str) -> Callable[[dict[str, Any]], None]:
+    """Leave the harness's own check of a kind out of a verdict."""
+
+    def change(payload: dict[str, Any]) -> None:
+        checks = payload["result"]["checks"]
+        kept = [c for c in checks if c["kind"] != kind or c.get("check_id") is not None]
+        assert kept != checks
+        payload["result"]["checks"] = kept
+
+    return change
+
+
 def repeated(kind: str) -> forged.Change:
     """Say the last event of a kind once more, at the end."""
     return lambda trace: [*trace, [p for p in trace if p["type"] == kind][-1]]
@@ -220,6 +232,30 @@ MUTATIONS: dict[str, tuple[str, forged.Change]] = {
     "the final commit among the work": (
         "commit_by_authority",
         edited("action_proposed", lambda p: p["action"].update(type="workspace.publish@1")),
+    ),
+    "started under a contract that proves less": (
+        "one_contract",
+        edited("attempt_started", lambda p: p["contract"].update(risk="low", goal="less")),
+    ),
+    "started under another task": (
+        "one_contract",
+        edited("attempt_started", lambda p: p["attempt"].update(task_id="another")),
+    ),
+    "asked under another contract": (
+        "one_contract",
+        edited("approval_prepared", lambda p: p["approval"].update(contract_version="sha256:x")),
+    ),
+    "verified without a look at the protected paths": (
+        "verified_by_evidence",
+        edited("verification_finished", without_check("unchanged")),
+    ),
+    "verified without a look at the artifacts": (
+        "verified_by_evidence",
+        edited("verification_finished", without_check("artifacts")),
+    ),
+    "verified without a look whether it can be handed over": (
+        "verified_by_evidence",
+        edited("verification_finished", without_check("publishable")),
     ),
     "an event of an unknown kind": (
         "readable",
