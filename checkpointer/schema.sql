@@ -1522,6 +1522,19 @@ BEGIN
     RETURN cause;
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.on_opinion(a checkrein.attempts, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    IF NOT EXISTS (SELECT FROM checkrein.attempts x WHERE x.attempt_id = a.attempt_id
+                   AND x.status IN ('VERIFYING', 'CANCELLING')
+                   AND x.candidate ->> 'state_digest' = p ->> 'state_digest') THEN
+        PERFORM checkrein.refuse('CR002', 'a judge speaks of the sealed state alone');
+    END IF;
+    RETURN checkrein.step_turn(a.attempt_id, (p ->> 'turn')::integer, at_seq);
+END $function$;
+
 CREATE OR REPLACE FUNCTION checkrein.on_secret(a checkrein.attempts, kind text, p json, at_seq bigint)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -1709,6 +1722,7 @@ BEGIN
         RETURN checkrein.on_talk(a, kind, p, at_seq);
     WHEN 'candidate_sealed', 'verification_started', 'verification_finished' THEN
         RETURN checkrein.on_gate(a, kind, p, at_seq);
+    WHEN 'judge_answered' THEN RETURN checkrein.on_opinion(a, p, at_seq);
     WHEN 'judgement_asked', 'judgement_given' THEN
         RETURN checkrein.on_judgement(a, kind, p, at_seq);
     WHEN 'user_accepted' THEN
@@ -2280,6 +2294,7 @@ REVOKE ALL ON FUNCTION checkrein.on_judgement(checkrein.attempts,text,json,bigin
 REVOKE ALL ON FUNCTION checkrein.on_model(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_notice(checkrein.attempts,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_observation(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.on_opinion(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_secret(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_talk(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.open_pool(text,text,text,json) FROM PUBLIC;

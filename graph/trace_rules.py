@@ -24,7 +24,7 @@ from checkrein.graph.ending_rules import (
     verified,
 )
 from checkrein.graph.facts import Fault, read_facts
-from checkrein.graph.judgement_rules import judged_by_role
+from checkrein.graph.judgement_rules import judged_by_role, judged_once
 from checkrein.graph.progress_rules import failures, notices
 from checkrein.graph.rebuilt import Rebuilt
 from checkrein.nodes.approvers import ANONYMOUS, asserted_is_enough, barred
@@ -248,6 +248,7 @@ RULES: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "checkpoint_before_approval": _offers,
     "executing_before_outcome": _sends,
     "judged_by_role": judged_by_role,
+    "judged_once": judged_once,
     "verified_by_evidence": verified,
     "ending_agrees": ending,
     "notice_has_evidence": notices,

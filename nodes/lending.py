@@ -133,10 +133,7 @@ async def judged_with_secrets(
         EnvironmentFault: the machine lacks what the check needs; the message is masked.
         WorkStopped: it was broken off.
     """
-    names, workspace = secrets_of(check), run.ports.workspace
-    if not names:
-        return await run.interruptible(verifier.verify(check, examination, workspace))
-    kind = kind_of(check)
+    names, kind = secrets_of(check), kind_of(check)
     try:
         leases = await _leased(
             run.ports.secrets,

@@ -355,6 +355,18 @@ BEGIN
     RETURN checkrein.step_turn(a.attempt_id, n, at_seq);
 END $$;
 
+-- What a judge says is about the sealed state alone; the event itself is what is kept of it.
+CREATE FUNCTION on_opinion(a attempts, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM checkrein.attempts x WHERE x.attempt_id = a.attempt_id
+                   AND x.status IN ('VERIFYING', 'CANCELLING')
+                   AND x.candidate ->> 'state_digest' = p ->> 'state_digest') THEN
+        PERFORM checkrein.refuse('CR002', 'a judge speaks of the sealed state alone');
+    END IF;
+    RETURN checkrein.step_turn(a.attempt_id, (p ->> 'turn')::integer, at_seq);
+END $$;
+
 -- A question is about the sealed state; an answer to no open question is refused.
 CREATE FUNCTION on_judgement(a attempts, kind text, p json, at_seq bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
@@ -516,6 +528,7 @@ BEGIN
         RETURN checkrein.on_talk(a, kind, p, at_seq);
     WHEN 'candidate_sealed', 'verification_started', 'verification_finished' THEN
         RETURN checkrein.on_gate(a, kind, p, at_seq);
+    WHEN 'judge_answered' THEN RETURN checkrein.on_opinion(a, p, at_seq);
     WHEN 'judgement_asked', 'judgement_given' THEN
         RETURN checkrein.on_judgement(a, kind, p, at_seq);
     WHEN 'user_accepted' THEN

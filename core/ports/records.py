@@ -19,7 +19,7 @@ from checkrein.contracts.observation import Observation
 from checkrein.contracts.permission import Permission
 from checkrein.contracts.progress import Notice
 from checkrein.contracts.task import Task, TaskContract
-from checkrein.contracts.verification import VerificationResult
+from checkrein.contracts.verification import CheckResult, VerificationResult
 
 
 class TurnState(Frozen):
@@ -299,6 +299,10 @@ class Records(Protocol):
 
     async def milestones(self, attempt_id: str) -> list[Milestone]:
         """The events that tell the three finishes, oldest first."""
+        ...
+
+    async def opinions(self, attempt_id: str, state_digest: str) -> dict[str, CheckResult]:
+        """What judges said of one state in this attempt, by check_id."""
         ...
 
     async def environment(self, attempt_id: str) -> ChosenEnvironment | None:
