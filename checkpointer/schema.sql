@@ -378,6 +378,7 @@ CREATE TABLE checkrein.turns (
     manifest_ref text NOT NULL,
     lowest_trust text NOT NULL,
     model_tries integer DEFAULT 0 NOT NULL,
+    model text,
     raw_ref text,
     input_tokens bigint DEFAULT 0 NOT NULL,
     output_tokens bigint DEFAULT 0 NOT NULL,
@@ -846,9 +847,12 @@ BEGIN
     END IF;
     SELECT s.kind || ':' || s.value INTO found
     FROM checkrein.actions x
+    LEFT JOIN checkrein.turns t ON t.attempt_id = x.attempt_id AND t.turn = x.turn
     CROSS JOIN LATERAL (VALUES ('user', a.contract ->> 'requested_by'),
         ('user', a.body #>> '{commit,by}'),
-        ('agent', a.body ->> 'model'), ('capability', regexp_replace(x.type, '@[^@]*$', '')),
+        -- The model that proposed it: the attempt's own, or the one that stood in for it.
+        ('agent', coalesce(t.model, a.body ->> 'model')),
+        ('capability', regexp_replace(x.type, '@[^@]*$', '')),
         ('resource', x.resource)) AS s(kind, value)
     JOIN LATERAL (SELECT granted FROM checkrein.authority w WHERE w.tenant = a.tenant
                   AND w.kind = s.kind AND w.value = s.value ORDER BY n DESC LIMIT 1) AS w ON true
@@ -1446,7 +1450,8 @@ BEGIN
     END IF;
     cause := checkrein.step_turn(a.attempt_id, n, at_seq);
     IF kind = 'model_requested' THEN
-        UPDATE checkrein.turns SET status = 'REQUESTED', model_tries = model_tries + 1
+        UPDATE checkrein.turns SET status = 'REQUESTED', model_tries = model_tries + 1,
+            model = p ->> 'model'
         WHERE attempt_id = a.attempt_id AND turn = n AND status IN ('COMPILED', 'REQUESTED');
     ELSE
         UPDATE checkrein.turns SET status = 'RESPONDED', raw_ref = p ->> 'raw_ref',
@@ -1662,6 +1667,7 @@ AS $function$
         'turn', CASE WHEN t.turn IS NOT NULL THEN json_build_object('turn', t.turn,
             'status', t.status, 'raw_ref', t.raw_ref, 'manifest_ref', t.manifest_ref,
             'sent', t.sent, 'lowest_trust', t.lowest_trust, 'model_tries', t.model_tries,
+            'model', t.model,
             'waits_for', t.waits_for, 'text', coalesce(t.text, '')) END,
         'actions', coalesce(actions_json(of_attempt, t.turn), '[]'),
         'observed', coalesce((SELECT json_agg(o.position) FROM observations o

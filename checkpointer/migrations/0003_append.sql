@@ -153,7 +153,8 @@ BEGIN
     END IF;
     cause := checkrein.step_turn(a.attempt_id, n, at_seq);
     IF kind = 'model_requested' THEN
-        UPDATE checkrein.turns SET status = 'REQUESTED', model_tries = model_tries + 1
+        UPDATE checkrein.turns SET status = 'REQUESTED', model_tries = model_tries + 1,
+            model = p ->> 'model'
         WHERE attempt_id = a.attempt_id AND turn = n AND status IN ('COMPILED', 'REQUESTED');
     ELSE
         UPDATE checkrein.turns SET status = 'RESPONDED', raw_ref = p ->> 'raw_ref',

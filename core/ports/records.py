@@ -23,7 +23,10 @@ from checkrein.contracts.verification import CheckResult, VerificationResult
 
 
 class TurnState(Frozen):
-    """The newest turn. status: REQUESTED (model called), RESPONDED (reply stored), CLOSED."""
+    """The newest turn. status: REQUESTED (model called), RESPONDED (reply stored), CLOSED.
+
+    `model`: by which name the model was asked; None before it was.
+    """
 
     turn: int
     status: str
@@ -32,6 +35,7 @@ class TurnState(Frozen):
     sent: str = ""
     lowest_trust: str = "platform"
     model_tries: int = 0
+    model: str | None = None
     waits_for: str | None = None
     text: str = ""
 

@@ -53,7 +53,7 @@ def _compiled(f: Folded, p: e.ContextCompiled) -> None:
 
 def _model_requested(f: Folded, p: e.ModelRequested) -> None:
     known = f.turn(p.turn, "COMPILED", "REQUESTED").state
-    f.set_turn(p.turn, status="REQUESTED", model_tries=known.model_tries + 1)
+    f.set_turn(p.turn, status="REQUESTED", model_tries=known.model_tries + 1, model=p.model)
 
 
 def _model_responded(f: Folded, p: e.ModelResponded) -> None:

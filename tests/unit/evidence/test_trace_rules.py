@@ -220,6 +220,10 @@ MUTATIONS: dict[str, tuple[str, forged.Change]] = {
         edited("attempt_ended", lambda p: p.update(status="FAILED", error_type="closed")),
     ),
     "judged by somebody whom nobody asked": ("judged_by_role", added(WORD)),
+    "an act under another model's name": (
+        "derived",
+        edited("action_proposed", lambda p: p["action"].update(actor="another")),
+    ),
     "a judge that speaks of what is not sealed": ("judged_once", added(OPINION)),
     "signed in another state": (
         "accepted_after_verified",
