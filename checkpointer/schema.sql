@@ -646,6 +646,8 @@ BEGIN
     FOR SHARE;
     IF NOT FOUND OR of_parent = a.attempt_id THEN
         PERFORM checkrein.refuse('CR004', format('there is no attempt %s to be a child of', of_parent));
+    ELSIF a.body ->> 'purpose' = 'commit' THEN
+        NULL;
     ELSIF checkrein.has_ended(x.status) THEN
         PERFORM checkrein.refuse('CR008', format('the parent has ended: %s', x.status), x.status);
     ELSIF x.cancel_reason IS NOT NULL THEN
@@ -672,10 +674,12 @@ AS $function$
 BEGIN
     PERFORM checkrein.open_pool(a.tenant, a.attempt_id, 'attempt', p -> 'budgets');
     INSERT INTO checkrein.draws SELECT a.tenant, a.attempt_id, pool, false
-    FROM checkrein.pools WHERE pool IN (a.attempt_id, a.task_id);
+    FROM checkrein.pools
+    WHERE (pool, kind) IN ((a.attempt_id, 'attempt'), (a.task_id, 'task'));
     IF a.body ->> 'parent' IS NOT NULL THEN
         PERFORM checkrein.become_child(a, a.body ->> 'parent', coalesce(
-            p #>> '{budgets,money,currency}', a.contract #>> '{shared_budgets,money,currency}'));
+            a.contract #>> '{budgets,money,currency}',
+            a.contract #>> '{shared_budgets,money,currency}'));
     END IF;
 END $function$;
 
@@ -777,6 +781,30 @@ AS $function$
            AND budget NOT IN ('approvals_outstanding', 'children'))
 $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.check_attempt(x json, p json)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    t checkrein.tasks;
+    limits jsonb;
+BEGIN
+    SELECT * INTO t FROM checkrein.tasks WHERE task_id = x ->> 'task_id';
+    -- The text first: it is the same in all but a forged case, and may hold what jsonb does not.
+    IF t.contract::text IS DISTINCT FROM (p -> 'contract')::text THEN
+        IF t.contract::jsonb IS DISTINCT FROM (p -> 'contract')::jsonb THEN
+            PERFORM checkrein.refuse('CR002', 'the contract of an attempt is its task''s', 'contract');
+        END IF;
+    END IF;
+    limits := CASE x ->> 'purpose' WHEN 'commit' THEN checkrein.commit_budgets()
+                                   ELSE checkrein.given_limits(t.contract -> 'budgets') END;
+    IF checkrein.given_limits(p -> 'budgets') IS DISTINCT FROM limits THEN
+        PERFORM checkrein.refuse('CR002', 'the budgets of an attempt are those of its task', 'budgets');
+    ELSIF x ->> 'parent' IS DISTINCT FROM t.parent THEN
+        PERFORM checkrein.refuse('CR002', 'an attempt draws on the parent of its task', 'parent');
+    END IF;
+END $function$;
+
 CREATE OR REPLACE FUNCTION checkrein.check_commit(x json, of_contract json)
  RETURNS void
  LANGUAGE plpgsql
@@ -862,6 +890,24 @@ BEGIN
     END IF;
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.check_task(k json, of_contract json)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    field text;
+BEGIN
+    FOREACH field IN ARRAY ARRAY['tenant', 'risk', 'requested_by', 'commit_authority'] LOOP
+        IF k ->> field IS DISTINCT FROM of_contract ->> field THEN
+            PERFORM checkrein.refuse('CR002',
+                format('the %s of a task is not that of its contract', field), field);
+        END IF;
+    END LOOP;
+    IF checkrein.given_limits(k -> 'budget') IS DISTINCT FROM checkrein.given_limits(of_contract -> 'budgets') THEN
+        PERFORM checkrein.refuse('CR002', 'the budget of a task is not that of its contract', 'budget');
+    END IF;
+END $function$;
+
 CREATE OR REPLACE FUNCTION checkrein.claim_deliveries(of_deliverer text, of_tenant text, most integer, hold interval)
  RETURNS SETOF json
  LANGUAGE plpgsql
@@ -933,6 +979,15 @@ BEGIN
     END IF;
     PERFORM checkrein.save_checkpoint(a, at_seq);
 END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.commit_budgets()
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    SELECT '{"steps": 4, "model_tokens": 1000000, "wall_time_s": 3600, "tool_calls": 20,
+        "repairs": 0}'::jsonb
+$function$;
 
 CREATE OR REPLACE FUNCTION checkrein.decide_approval(a checkrein.attempts, r checkrein.approvals, p json, at_seq bigint)
  RETURNS bigint
@@ -1023,6 +1078,14 @@ CREATE OR REPLACE FUNCTION checkrein.end_try(of_effect text, how text)
 AS $function$
     UPDATE checkrein.tool_tries SET ended_at = checkrein.now(), outcome = how
     WHERE effect_id = of_effect AND ended_at IS NULL
+$function$;
+
+CREATE OR REPLACE FUNCTION checkrein.given_limits(limits json)
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    SELECT jsonb_strip_nulls(limits::jsonb)
 $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.grant_json(g checkrein.grants)
@@ -1961,6 +2024,7 @@ BEGIN
                 p -> 'contract', k -> 'input_refs', k ->> 'risk', k -> 'budget',
                 k ->> 'requested_by', k ->> 'commit_authority', 'CREATED', checkrein.now(),
                 k ->> 'parent');
+            PERFORM check_task(k, p -> 'contract');
             IF json_typeof(p #> '{contract,shared_budgets}') = 'object' THEN
                 PERFORM open_pool(k ->> 'tenant', k ->> 'task_id', 'task',
                                   p #> '{contract,shared_budgets}');
@@ -1972,6 +2036,9 @@ BEGIN
                 PERFORM check_commit(x, p -> 'contract');
             ELSE
                 PERFORM step_task(x ->> 'task_id', 'attempt_started');
+            END IF;
+            IF EXISTS (SELECT FROM tasks WHERE task_id = x ->> 'task_id') THEN
+                PERFORM check_attempt(x, p);
             END IF;
             INSERT INTO attempts (tenant, attempt_id, task_id, number, body, contract, status,
                 started_at)
@@ -2264,17 +2331,21 @@ REVOKE ALL ON FUNCTION checkrein.book(checkrein.attempts,text,bigint,bigint) FRO
 REVOKE ALL ON FUNCTION checkrein.books_of(text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.books_of(text) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.budget_parts(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.check_attempt(json,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.check_commit(json,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.check_may_raise(checkrein.attempts,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.check_not_revoked(checkrein.attempts,text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.check_task(json,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.claim_deliveries(text,text,integer,interval) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.claim_deliveries(text,text,integer,interval) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.close_turn(checkrein.attempts,integer,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.commit_budgets() FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.decide_approval(checkrein.attempts,checkrein.approvals,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.effect_json(checkrein.effects) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.effect_json(checkrein.effects) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.end_attempt(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.end_try(text,text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.given_limits(json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.grant_json(checkrein.grants) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.grant_json(checkrein.grants) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.has_ended(text) FROM PUBLIC;

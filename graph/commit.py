@@ -24,7 +24,11 @@ from checkrein.ports.records import Records
 _OP = "commit.begin"
 
 BUDGETS = BudgetLimits(steps=4, model_tokens=1_000_000, wall_time_s=3_600, tool_calls=20, repairs=0)
-"""Of one commit attempt: one act, its repeats, and the look at what came of it."""
+"""Of one commit attempt: one act, its repeats, and the look at what came of it.
+
+The database grants no other (checkrein.commit_budgets). Besides, it draws on what its task shares, and
+on the pools of its task's parent.
+"""
 
 
 class Commit(NamedTuple):
@@ -96,7 +100,13 @@ async def begun(
     ref = target_of(work.workspace_ref, publishes=publishes)
     async with opener.open(contract, attempt_id, ref, commit=planned.commit) as ports:
         (started,) = opening(
-            contract, attempt_id, ref, ports, task_id=work.task_id, number=planned.number
+            contract,
+            attempt_id,
+            ref,
+            ports,
+            task_id=work.task_id,
+            number=planned.number,
+            parent=work.parent,
         )
         assert isinstance(started, AttemptStarted), "an attempt of a task that is there"
         attempt = started.attempt.model_copy(

@@ -638,6 +638,55 @@ BEGIN
     END IF;
 END $$;
 
+-- Limits as they are compared: one that is null is none.
+CREATE FUNCTION given_limits(limits json) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+    SELECT jsonb_strip_nulls(limits::jsonb)
+$$;
+
+-- What stands in a task's row is its contract's to say.
+CREATE FUNCTION check_task(k json, of_contract json) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    field text;
+BEGIN
+    FOREACH field IN ARRAY ARRAY['tenant', 'risk', 'requested_by', 'commit_authority'] LOOP
+        IF k ->> field IS DISTINCT FROM of_contract ->> field THEN
+            PERFORM checkrein.refuse('CR002',
+                format('the %s of a task is not that of its contract', field), field);
+        END IF;
+    END LOOP;
+    IF checkrein.given_limits(k -> 'budget') IS DISTINCT FROM checkrein.given_limits(of_contract -> 'budgets') THEN
+        PERFORM checkrein.refuse('CR002', 'the budget of a task is not that of its contract', 'budget');
+    END IF;
+END $$;
+
+-- Of one commit attempt: one act, its repeats, and the look at what came of it (graph/commit.py).
+CREATE FUNCTION commit_budgets() RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+    SELECT '{"steps": 4, "model_tokens": 1000000, "wall_time_s": 3600, "tool_calls": 20,
+        "repairs": 0}'::jsonb
+$$;
+
+-- An attempt has its task's contract, its task's budgets and its task's parent, whoever starts it.
+CREATE FUNCTION check_attempt(x json, p json) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    t checkrein.tasks;
+    limits jsonb;
+BEGIN
+    SELECT * INTO t FROM checkrein.tasks WHERE task_id = x ->> 'task_id';
+    -- The text first: it is the same in all but a forged case, and may hold what jsonb does not.
+    IF t.contract::text IS DISTINCT FROM (p -> 'contract')::text THEN
+        IF t.contract::jsonb IS DISTINCT FROM (p -> 'contract')::jsonb THEN
+            PERFORM checkrein.refuse('CR002', 'the contract of an attempt is its task''s', 'contract');
+        END IF;
+    END IF;
+    limits := CASE x ->> 'purpose' WHEN 'commit' THEN checkrein.commit_budgets()
+                                   ELSE checkrein.given_limits(t.contract -> 'budgets') END;
+    IF checkrein.given_limits(p -> 'budgets') IS DISTINCT FROM limits THEN
+        PERFORM checkrein.refuse('CR002', 'the budgets of an attempt are those of its task', 'budgets');
+    ELSIF x ->> 'parent' IS DISTINCT FROM t.parent THEN
+        PERFORM checkrein.refuse('CR002', 'an attempt draws on the parent of its task', 'parent');
+    END IF;
+END $$;
+
 -- Create a task (with task_created) and one attempt of it, which nobody owns yet.
 CREATE FUNCTION start(kinds text[], payloads text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = checkrein, pg_catalog, pg_temp AS $$
@@ -656,6 +705,7 @@ BEGIN
                 p -> 'contract', k -> 'input_refs', k ->> 'risk', k -> 'budget',
                 k ->> 'requested_by', k ->> 'commit_authority', 'CREATED', checkrein.now(),
                 k ->> 'parent');
+            PERFORM check_task(k, p -> 'contract');
             IF json_typeof(p #> '{contract,shared_budgets}') = 'object' THEN
                 PERFORM open_pool(k ->> 'tenant', k ->> 'task_id', 'task',
                                   p #> '{contract,shared_budgets}');
@@ -667,6 +717,9 @@ BEGIN
                 PERFORM check_commit(x, p -> 'contract');
             ELSE
                 PERFORM step_task(x ->> 'task_id', 'attempt_started');
+            END IF;
+            IF EXISTS (SELECT FROM tasks WHERE task_id = x ->> 'task_id') THEN
+                PERFORM check_attempt(x, p);
             END IF;
             INSERT INTO attempts (tenant, attempt_id, task_id, number, body, contract, status,
                 started_at)

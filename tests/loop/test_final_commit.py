@@ -9,11 +9,13 @@ import pytest
 
 from checkrein.compose import Parts
 from checkrein.contracts.approval import Approver
+from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.budget import Budget
 from checkrein.contracts.event import AttemptStarted
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import CheckreinError, ConflictError, InputError
 from checkrein.graph.acceptance import accept
-from checkrein.graph.commit import planned
+from checkrein.graph.commit import BUDGETS, planned
 from checkrein.graph.report import Report
 from checkrein.harness import Harness
 from checkrein.settings import Settings
@@ -239,6 +241,29 @@ async def test_a_model_never_publishes(tmp_path: Path, settings: Settings) -> No
         assert "action_proposed" not in told
 
 
+async def test_a_childs_commit_draws_on_its_parents_budgets(
+    tmp_path: Path, settings: Settings
+) -> None:
+    """Protects a parent's budgets: what hands over a child's work is counted as its work was."""
+    (tmp_path / "parent").mkdir()
+    asks = loops.contract(
+        tmp_path / "parent", [loops.says("", loops.call("ask_user", question="?"))]
+    )
+    async with loops.opened(settings) as (harness, parts):
+        above = await harness.run(asks)
+        child = await harness.run(task(tmp_path, policy=loops.ALLOW_ALL), parent=above.attempt_id)
+        assert child.verified
+        await harness.cancel(above.attempt_id, by="alice", reason="no longer needed")
+        before = {x.budget: x for x in await parts.records.books(above.attempt_id)}
+        done = await parts.front_door.commit(child.task_id, BOB)
+        lines = await parts.records.books(done.attempt_id)
+        after = {x.budget: x for x in await parts.records.books(above.attempt_id)}
+    assert done.status is AttemptStatus.CANDIDATE_VERIFIED
+    assert above.attempt_id in {line.pool for line in lines}
+    assert all(line.balances for line in lines)
+    assert after[Budget.TOOL_CALLS].spent == before[Budget.TOOL_CALLS].spent + 1
+
+
 async def test_the_database_itself_refuses_a_forged_commit(
     tmp_path: Path, settings: Settings
 ) -> None:
@@ -265,9 +290,8 @@ async def test_the_database_itself_refuses_a_forged_commit(
                     "commit": plan.commit.model_copy(update={name: value}),
                 }
             )
-            started = AttemptStarted(
-                attempt=forged, contract=contract.model_dump(mode="json"), budgets=contract.budgets
-            )
+            stored = contract.model_dump(mode="json")
+            started = AttemptStarted(attempt=forged, contract=stored, budgets=BUDGETS)
             with pytest.raises(ConflictError) as refused:
                 await parts.events.start([started])
             assert refused.value.code == "illegal_transition"
