@@ -30,7 +30,7 @@ _ADVICE = {
     "output_per_million: 1500}, in minor units (cents)",
     "budgets.repairs": "0 means that nothing may be repaired",
     "workspace": "write {path: FOLDER, mode: copy}",
-    "commit_authority": "name one person",
+    "commit_authority": "name one person, or a role of approvals.roles",
     "environment.image": "pin it by its digest, NAME@sha256:...",
     "environment.tools.*": "write a least version, for example git: '>=2.30'",
 }

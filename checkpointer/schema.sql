@@ -513,6 +513,7 @@ BEGIN
        OR p ->> 'candidate_hash' IS DISTINCT FROM a.candidate ->> 'candidate_hash' THEN
         PERFORM checkrein.refuse('CR002', 'another state was verified than is accepted');
     END IF;
+    PERFORM checkrein.check_may_accept(a, p);
     INSERT INTO checkrein.acceptances
     VALUES (a.tenant, a.attempt_id, p ->> 'by', p::jsonb - 'v' - 'type') ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
@@ -824,7 +825,7 @@ BEGIN
     END IF;
     SELECT a.* INTO w FROM checkrein.attempts a JOIN checkrein.tasks t USING (task_id)
     WHERE a.attempt_id = c ->> 'attempt_id' AND a.task_id = x ->> 'task_id'
-      AND a.status = 'CANDIDATE_VERIFIED' AND t.commit_authority = c ->> 'by'
+      AND a.status = 'CANDIDATE_VERIFIED' AND checkrein.is_authority(t.contract, c ->> 'by')
       AND coalesce(a.body ->> 'purpose', 'work') = 'work';
     IF NOT FOUND THEN
         PERFORM checkrein.refuse('CR002',
@@ -833,7 +834,60 @@ BEGIN
        OR w.candidate ->> 'candidate_hash' IS DISTINCT FROM c ->> 'candidate_hash'
        OR w.contract::jsonb <> of_contract::jsonb THEN
         PERFORM checkrein.refuse('CR002', 'another state was verified than is to be committed');
+    ELSIF c ->> 'by' = 'anonymous' THEN
+        PERFORM checkrein.refuse('CR006', 'nobody in particular cannot commit', 'identity');
     END IF;
+    PERFORM checkrein.check_known(w.tenant, w.contract, c ->> 'by', (c ->> 'authenticated')::boolean);
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.check_known(of_tenant text, of_contract json, who text, proven boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    ranks text[] := ARRAY['low', 'medium', 'high'];
+BEGIN
+    IF NOT proven AND array_position(ranks, of_contract ->> 'risk')
+       > array_position(ranks, of_contract #>> '{approvals,asserted_up_to}') THEN
+        PERFORM checkrein.refuse('CR006', format('the name %s is only asserted', who), 'identity');
+    ELSIF NOT coalesce((SELECT granted FROM checkrein.authority WHERE tenant = of_tenant
+                        AND kind = 'user' AND value = who ORDER BY n DESC LIMIT 1), true) THEN
+        PERFORM checkrein.refuse('CR010', format('user:%s is revoked', who), 'user:' || who);
+    END IF;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.check_may_accept(a checkrein.attempts, p json)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    who text := p ->> 'by';
+    as_what text := CASE WHEN checkrein.has_role(a.contract, 'accepter', who) THEN 'accepter'
+                         WHEN who = a.contract ->> 'requested_by' THEN 'requester' END;
+BEGIN
+    IF as_what IS NULL OR as_what IS DISTINCT FROM p ->> 'authority' THEN
+        PERFORM checkrein.refuse('CR006', format('%s may not accept this result', who), 'role');
+    ELSIF who = 'anonymous' THEN
+        PERFORM checkrein.refuse('CR006', 'nobody in particular cannot sign', 'identity');
+    END IF;
+    PERFORM checkrein.check_known(a.tenant, a.contract, who, (p ->> 'authenticated')::boolean);
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.check_may_judge(a checkrein.attempts, role text, p json)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    who text := p ->> 'by';
+BEGIN
+    IF NOT checkrein.has_role(a.contract, role, who) AND NOT (who = 'anonymous'
+        AND (a.contract #>> '{approvals,anonymous}')::boolean) THEN
+        PERFORM checkrein.refuse('CR006', format('%s may not judge as %s', who, role), 'role');
+    ELSIF (a.contract #>> '{approvals,separation_of_duty}')::boolean
+          AND who = a.contract ->> 'requested_by' THEN
+        PERFORM checkrein.refuse('CR006', format('%s asked for this task', who), 'requester');
+    END IF;
+    PERFORM checkrein.check_known(a.tenant, a.contract, who, (p ->> 'authenticated')::boolean);
 END $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.check_may_raise(a checkrein.attempts, p json)
@@ -1052,6 +1106,10 @@ BEGIN
         OR x.verification ->> 'state_digest' IS DISTINCT FROM x.candidate ->> 'state_digest') THEN
         PERFORM checkrein.refuse('CR002', 'no accepted verification of the sealed candidate');
     END IF;
+    IF ending = 'CANDIDATE_VERIFIED' AND x.body ->> 'purpose' = 'commit'
+       AND x.verification ->> 'state_digest' IS DISTINCT FROM x.body #>> '{commit,state_digest}' THEN
+        PERFORM checkrein.refuse('CR002', 'another state was looked at than the commit hands over');
+    END IF;
     PERFORM checkrein.step_attempt(a.attempt_id, CASE ending
         WHEN 'CANDIDATE_VERIFIED' THEN 'verified' WHEN 'FAILED_VERIFICATION' THEN 'not_verified'
         WHEN 'CANCELLED' THEN 'cancelled' ELSE 'ended:' || ending END);
@@ -1107,12 +1165,29 @@ AS $function$
         'ENVIRONMENT_ERROR', 'MODEL_ERROR', 'FAILED', 'CANCELLED')
 $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.has_role(of_contract json, role text, who text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    SELECT coalesce((of_contract #> ARRAY['approvals', 'roles', role])::jsonb ? who, false)
+$function$;
+
 CREATE OR REPLACE FUNCTION checkrein.held_time(a checkrein.attempts)
  RETURNS interval
  LANGUAGE sql
 AS $function$
     SELECT a.held + CASE WHEN a.lease_owner IS NULL THEN '0'
         ELSE least(checkrein.now(), a.lease_until) - a.lease_seen END
+$function$;
+
+CREATE OR REPLACE FUNCTION checkrein.is_authority(of_contract json, who text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    SELECT coalesce(who = of_contract ->> 'commit_authority'
+        OR checkrein.has_role(of_contract, of_contract ->> 'commit_authority', who), false)
 $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.issue_token(id text, of_tenant text, of_person text, its_hash bytea, its_scopes text[], days integer, who text)
@@ -1477,6 +1552,9 @@ BEGIN
         ON CONFLICT (attempt_id, state_digest, check_name) DO UPDATE SET turn = excluded.turn,
             verdict = NULL, said_by = '', authenticated = false, note = '', asked_at = at_seq;
     ELSE
+        PERFORM checkrein.check_may_judge(a, j.role, p) FROM checkrein.judgements j
+        WHERE j.attempt_id = a.attempt_id AND j.state_digest = p ->> 'state_digest'
+          AND j.check_name = p ->> 'check' AND j.verdict IS NULL;
         UPDATE checkrein.judgements SET verdict = p ->> 'verdict', said_by = p ->> 'by',
             authenticated = (p ->> 'authenticated')::boolean, note = p ->> 'note'
         WHERE attempt_id = a.attempt_id AND state_digest = p ->> 'state_digest'
@@ -2333,6 +2411,9 @@ GRANT EXECUTE ON FUNCTION checkrein.books_of(text) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.budget_parts(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.check_attempt(json,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.check_commit(json,json) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.check_known(text,json,text,boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.check_may_accept(checkrein.attempts,json) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.check_may_judge(checkrein.attempts,text,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.check_may_raise(checkrein.attempts,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.check_not_revoked(checkrein.attempts,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.check_task(json,json) FROM PUBLIC;
@@ -2349,7 +2430,9 @@ REVOKE ALL ON FUNCTION checkrein.given_limits(json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.grant_json(checkrein.grants) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.grant_json(checkrein.grants) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.has_ended(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.has_role(json,text,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.held_time(checkrein.attempts) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.is_authority(json,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.issue_token(text,text,text,bytea,text[],integer,text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.issue_token(text,text,text,bytea,text[],integer,text) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.limits_of(json) FROM PUBLIC;

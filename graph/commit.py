@@ -17,6 +17,7 @@ from checkrein.contracts.task import PUBLISH, TaskStatus
 from checkrein.errors import ConflictError, InputError
 from checkrein.graph.opening import Opener, opening
 from checkrein.graph.verified_state import Verified, check_identity, check_stands, verified_work
+from checkrein.nodes.approvers import authorities, is_authority
 from checkrein.ports.bundle import Ports
 from checkrein.ports.event_store import EventStore
 from checkrein.ports.records import Records
@@ -57,9 +58,9 @@ async def planned(
         EnvironmentFault: the workspace cannot be looked at from here.
     """
     verified = await verified_work(events, records, task_id, op=_OP)
-    authority = verified.contract.commit_authority
-    if authority is None or who.name != authority:
-        who_may = "names no commit_authority" if authority is None else f"names {authority}"
+    if not is_authority(verified.contract, who.name):
+        people = ", ".join(authorities(verified.contract))
+        who_may = f"names {people}" if people else "names no commit_authority"
         raise InputError(
             f"{who.name} may not commit task {task_id}: its contract {who_may}.",
             op=_OP,

@@ -19,7 +19,7 @@ from checkrein.contracts.verification import (
 )
 from checkrein.graph.facts import Fact
 from checkrein.graph.rebuilt import Rebuilt
-from checkrein.nodes.approvers import accepts_as, asserted_is_enough
+from checkrein.nodes.approvers import accepts_as, asserted_is_enough, is_authority
 
 Problem = tuple[int, str]
 """Where, as a seq, and what."""
@@ -57,7 +57,10 @@ def _unmet(facts: Facts, result: VerificationResult) -> Iterator[str]:
         return
     if any(check.status is not CheckStatus.PASS for check in result.checks):
         yield "a check of the accepted verification did not pass"
-    if commit_of(facts) is not None:
+    commit = commit_of(facts)
+    if commit is not None:
+        if result.state_digest != commit.state_digest:
+            yield "the verification looked at another state than the commit hands over"
         if not any(check.kind == PUBLISHED for check in result.checks):
             yield "the verification did not look at what the commit handed over"
         return
@@ -147,7 +150,7 @@ def commits(facts: Facts) -> Iterator[Problem]:
         if contract is None or not isinstance(p, e.AttemptStarted | e.ActionProposed):
             continue
         if isinstance(p, e.AttemptStarted) and commit is not None:
-            if contract.commit_authority != commit.by:
+            if not is_authority(contract, commit.by):
                 yield fact.seq, f"{commit.by} commits and is not the commit authority"
             if not (commit.authenticated or asserted_is_enough(contract)):
                 yield fact.seq, f"{commit.by} commits by a name that nobody proved"

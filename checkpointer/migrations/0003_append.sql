@@ -391,6 +391,9 @@ BEGIN
         ON CONFLICT (attempt_id, state_digest, check_name) DO UPDATE SET turn = excluded.turn,
             verdict = NULL, said_by = '', authenticated = false, note = '', asked_at = at_seq;
     ELSE
+        PERFORM checkrein.check_may_judge(a, j.role, p) FROM checkrein.judgements j
+        WHERE j.attempt_id = a.attempt_id AND j.state_digest = p ->> 'state_digest'
+          AND j.check_name = p ->> 'check' AND j.verdict IS NULL;
         UPDATE checkrein.judgements SET verdict = p ->> 'verdict', said_by = p ->> 'by',
             authenticated = (p ->> 'authenticated')::boolean, note = p ->> 'note'
         WHERE attempt_id = a.attempt_id AND state_digest = p ->> 'state_digest'
@@ -413,6 +416,10 @@ BEGIN
     IF ending = 'CANDIDATE_VERIFIED' AND (x.verification ->> 'status' IS DISTINCT FROM 'PASS'
         OR x.verification ->> 'state_digest' IS DISTINCT FROM x.candidate ->> 'state_digest') THEN
         PERFORM checkrein.refuse('CR002', 'no accepted verification of the sealed candidate');
+    END IF;
+    IF ending = 'CANDIDATE_VERIFIED' AND x.body ->> 'purpose' = 'commit'
+       AND x.verification ->> 'state_digest' IS DISTINCT FROM x.body #>> '{commit,state_digest}' THEN
+        PERFORM checkrein.refuse('CR002', 'another state was looked at than the commit hands over');
     END IF;
     PERFORM checkrein.step_attempt(a.attempt_id, CASE ending
         WHEN 'CANDIDATE_VERIFIED' THEN 'verified' WHEN 'FAILED_VERIFICATION' THEN 'not_verified'
@@ -444,6 +451,7 @@ BEGIN
        OR p ->> 'candidate_hash' IS DISTINCT FROM a.candidate ->> 'candidate_hash' THEN
         PERFORM checkrein.refuse('CR002', 'another state was verified than is accepted');
     END IF;
+    PERFORM checkrein.check_may_accept(a, p);
     INSERT INTO checkrein.acceptances
     VALUES (a.tenant, a.attempt_id, p ->> 'by', p::jsonb - 'v' - 'type') ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
@@ -626,7 +634,7 @@ BEGIN
     END IF;
     SELECT a.* INTO w FROM checkrein.attempts a JOIN checkrein.tasks t USING (task_id)
     WHERE a.attempt_id = c ->> 'attempt_id' AND a.task_id = x ->> 'task_id'
-      AND a.status = 'CANDIDATE_VERIFIED' AND t.commit_authority = c ->> 'by'
+      AND a.status = 'CANDIDATE_VERIFIED' AND checkrein.is_authority(t.contract, c ->> 'by')
       AND coalesce(a.body ->> 'purpose', 'work') = 'work';
     IF NOT FOUND THEN
         PERFORM checkrein.refuse('CR002',
@@ -635,7 +643,10 @@ BEGIN
        OR w.candidate ->> 'candidate_hash' IS DISTINCT FROM c ->> 'candidate_hash'
        OR w.contract::jsonb <> of_contract::jsonb THEN
         PERFORM checkrein.refuse('CR002', 'another state was verified than is to be committed');
+    ELSIF c ->> 'by' = 'anonymous' THEN
+        PERFORM checkrein.refuse('CR006', 'nobody in particular cannot commit', 'identity');
     END IF;
+    PERFORM checkrein.check_known(w.tenant, w.contract, c ->> 'by', (c ->> 'authenticated')::boolean);
 END $$;
 
 -- Limits as they are compared: one that is null is none.

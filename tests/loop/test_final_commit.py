@@ -264,6 +264,51 @@ async def test_a_childs_commit_draws_on_its_parents_budgets(
     assert after[Budget.TOOL_CALLS].spent == before[Budget.TOOL_CALLS].spent + 1
 
 
+async def test_the_authority_may_be_a_role(tmp_path: Path, settings: Settings) -> None:
+    """Protects: a role means the same for a commit as for a budget, at the gate and in the store."""
+    roles = {"publisher": ["bob"], "approver": ["bob", "eve"]}
+    asked = task(tmp_path, commit_authority="publisher", approvals={"roles": roles})
+    async with loops.opened(settings) as (harness, parts):
+        report = await verified(harness, asked)
+        with pytest.raises(InputError, match="names bob"):
+            await parts.front_door.commit(report.task_id, Approver(name="eve"))
+        done = await parts.front_door.commit(report.task_id, BOB)
+        told = await loops.payloads(parts, done.attempt_id)
+    assert done.status is AttemptStatus.CANDIDATE_VERIFIED and told
+
+
+async def test_the_database_itself_refuses_whoever_may_not_commit(
+    tmp_path: Path, settings: Settings
+) -> None:
+    """Protects: proof and revocation count in the transaction that begins a commit."""
+    proven = Approver(name="bob", authenticated=True)
+    state = [{"file_state": {"path": "a.txt"}}]
+    async with loops.opened(settings) as (harness, parts):
+        report = await harness.run(
+            task(tmp_path, risk="medium", success=state, policy=loops.ALLOW_ALL)
+        )
+        contract = await parts.events.contract(report.attempt_id)
+        position = await parts.records.position(report.attempt_id)
+        plan = await planned(
+            parts.events, parts.records, parts.front_door.opener, report.task_id, proven
+        )
+
+        async def begin(*, authenticated: bool) -> str | None:
+            commit = plan.commit.model_copy(update={"authenticated": authenticated})
+            forged = position.attempt.model_copy(
+                update={"attempt_id": "c1", "number": 2, "purpose": "commit", "commit": commit}
+            )
+            stored = contract.model_dump(mode="json")
+            started = AttemptStarted(attempt=forged, contract=stored, budgets=BUDGETS)
+            with pytest.raises(ConflictError) as refused:
+                await parts.events.start([started])
+            return refused.value.code
+
+        assert await begin(authenticated=False) == "approval_does_not_bind"
+        await parts.events.say("local", "user", "bob", granted=False, by="carol", reason="gone")
+        assert await begin(authenticated=True) == "revoked"
+
+
 async def test_the_database_itself_refuses_a_forged_commit(
     tmp_path: Path, settings: Settings
 ) -> None:
