@@ -11,6 +11,7 @@ from checkrein.adapters.chat_model import ChatModel
 from checkrein.adapters.open_model import OpenScript, open_model
 from checkrein.contracts.codec import Frozen, canonical, digest
 from checkrein.contracts.context import CompiledContext, ContextManifest, Message, Trust
+from checkrein.contracts.proposal import Usage
 from checkrein.ports.judge import Judge, OpenJudge, Opinion, Question
 
 ASK_S = 120.0
@@ -43,6 +44,11 @@ class ChatModelJudge:
         """How people name it."""
         return self._model.name
 
+    def most(self, question: Question) -> Usage:
+        """The question as it is sent, and the longest answer."""
+        asked = _context(_messages(question)).manifest.total_tokens
+        return Usage(input_tokens=asked, output_tokens=self._model.max_output_tokens)
+
     async def opinion(self, question: Question) -> Opinion:
         """Ask once, in a context that holds the question and nothing else.
 
@@ -50,13 +56,8 @@ class ChatModelJudge:
             ModelError: it could not be asked.
             TimeoutError: no answer came in time.
         """
-        messages = [
-            Message(role="system", text=INSTRUCTIONS),
-            # As JSON, so that no text of a file can end the place where it stands.
-            Message(role="user", text=canonical(question.model_dump(mode="json")).decode()),
-        ]
         async with asyncio.timeout(ASK_S):
-            reply = await self._model.respond(_context(messages))
+            reply = await self._model.respond(_context(_messages(question)))
         said = cast("dict[str, Any]", json.loads(reply.raw))
         raw = str(said["text"])
         read = None if said["calls"] else _read(raw)
@@ -83,6 +84,14 @@ def _read(raw: str) -> _Answer | None:
         return _Answer.model_validate_json(raw.strip(), strict=True)
     except ValidationError:
         return None
+
+
+def _messages(question: Question) -> list[Message]:
+    return [
+        Message(role="system", text=INSTRUCTIONS),
+        # As JSON, so that no text of a file can end the place where it stands.
+        Message(role="user", text=canonical(question.model_dump(mode="json")).decode()),
+    ]
 
 
 def _context(messages: list[Message]) -> CompiledContext:

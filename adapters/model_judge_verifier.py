@@ -15,7 +15,7 @@ from checkrein.contracts.verification import CheckResult
 from checkrein.errors import CapabilityError, InputError, ModelError
 from checkrein.ports.artifact_store import ArtifactStore
 from checkrein.ports.judge import Judge, OpenJudge, Opinion, Question, ShownFile
-from checkrein.ports.verifier import Examination
+from checkrein.ports.verifier import Bill, Examination
 from checkrein.ports.workspace import Workspace
 
 MAX_FILES = 64
@@ -25,6 +25,8 @@ MAX_BYTES = 256 * 1024
 """Most bytes of them together."""
 
 _VERSION = "model_judge/1"
+
+_FREE = {"input_tokens": 0, "output_tokens": 0}
 
 
 class ModelJudgeVerifier:
@@ -47,6 +49,26 @@ class ModelJudgeVerifier:
     def judges(self, check: Check) -> bool:
         """Whether this is a `model_judge` check."""
         return isinstance(check, ModelJudgeCheck)
+
+    async def bill(self, check: Check, examination: Examination) -> Bill | None:
+        """The worst case of one question; None where `verify` asks nobody.
+
+        Raises:
+            EnvironmentFault: the copy cannot be read.
+            InputError: the check is of another kind.
+        """
+        if not isinstance(check, ModelJudgeCheck):
+            not_mine(_VERSION, check)
+        spec = check.model_judge
+        author = examination.contract.model
+        if author is not None and same_model(author, spec.model):
+            return None
+        try:
+            files = await asyncio.to_thread(_shown, examination.copy_root, spec)
+            judge = await self._open_judge(spec.model)
+        except (Unusable, InputError, ModelError):
+            return None  # `verify` says what is wrong
+        return Bill(model=spec.model, most=judge.most(Question(rubric=spec.rubric, files=files)))
 
     async def verify(
         self, check: Check, examination: Examination, workspace: Workspace
@@ -72,8 +94,12 @@ class ModelJudgeVerifier:
         try:
             judge = await self._open_judge(spec.model)
             opinion = await judge.opinion(question)
-        except (InputError, ModelError) as error:
+        except InputError as error:
             return subject.error(f"The judge cannot be asked: {error}")
+        except ModelError as error:
+            told = subject.error(f"The judge cannot be asked: {error}")
+            # A fault that passes may come after the call was paid; one that stays refused it.
+            return told if error.retryable else told.model_copy(update={"measured": _FREE})
         except TimeoutError:
             return subject.error("The judge did not answer in time.")
         kept = await self._kept(judge, question, opinion)

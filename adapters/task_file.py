@@ -7,6 +7,7 @@ from typing import Any
 
 from checkrein.adapters.source_form import Mapped, from_source_form, is_source_form
 from checkrein.adapters.task_paths import absolute_check, absolute_model, tests_of
+from checkrein.contracts.budget import BudgetLimits, Money, SharedLimits
 from checkrein.contracts.check import Check
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.task import TaskContract
@@ -29,7 +30,7 @@ _ADVICE = {
     "output_per_million: 1500}, in minor units (cents)",
     "budgets.repairs": "0 means that nothing may be repaired",
     "workspace": "write {path: FOLDER, mode: copy}",
-    "commit_authority": "name one person",
+    "commit_authority": "name one person, or a role of approvals.roles",
     "environment.image": "pin it by its digest, NAME@sha256:...",
     "environment.tools.*": "write a least version, for example git: '>=2.30'",
 }
@@ -102,9 +103,26 @@ def _absolute(document: YamlDocument, contract: TaskContract, base: Path) -> Tas
         named: str | None = getattr(contract, field)
         if named is not None:
             changed[field] = absolute_model(document, (field,), named, base)
+    pools: dict[str, BudgetLimits | SharedLimits | None] = {
+        "budgets": contract.budgets,
+        "shared_budgets": contract.shared_budgets,
+    }
+    for field, limits in pools.items():
+        if limits is not None and limits.money is not None:
+            money = _absolute_prices(document, field, limits.money, base)
+            changed[field] = limits.model_copy(update={"money": money})
     checks = list(enumerate(contract.success))
     changed["success"] = [absolute_check(document, n, check, contract, base) for n, check in checks]
     return contract.model_copy(update=changed)
+
+
+def _absolute_prices(document: YamlDocument, field: str, money: Money, base: Path) -> Money:
+    """Prices that name models as the contract does, the path of a script absolute."""
+    models = {
+        absolute_model(document, (field, "money", "models", name), name, base): price
+        for name, price in money.models.items()
+    }
+    return money.model_copy(update={"models": models})
 
 
 def _warnings(document: YamlDocument, contract: TaskContract) -> list[str]:

@@ -17,7 +17,7 @@ from checkrein.contracts.environment import ChosenEnvironment
 from checkrein.contracts.event import PAYLOADS
 from checkrein.contracts.observation import Observation
 from checkrein.contracts.task import Task
-from checkrein.contracts.verification import VerificationResult
+from checkrein.contracts.verification import CheckResult, VerificationResult
 from checkrein.errors import InputError
 from checkrein.ports.records import (
     ActionState,
@@ -165,6 +165,11 @@ class PostgresRecords:
         """See the port."""
         rows = await self._rows("environment", attempt=attempt_id)
         return ChosenEnvironment.model_validate(rows[0]["environment"]) if rows else None
+
+    async def opinions(self, attempt_id: str, state_digest: str) -> dict[str, CheckResult]:
+        """See the port."""
+        rows = await self._rows("opinions", attempt=attempt_id, sealed=state_digest)
+        return {row["check_id"]: CheckResult.model_validate(row["result"]) for row in rows}
 
     async def milestones(self, attempt_id: str) -> list[Milestone]:
         """See the port."""

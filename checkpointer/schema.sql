@@ -378,6 +378,7 @@ CREATE TABLE checkrein.turns (
     manifest_ref text NOT NULL,
     lowest_trust text NOT NULL,
     model_tries integer DEFAULT 0 NOT NULL,
+    model text,
     raw_ref text,
     input_tokens bigint DEFAULT 0 NOT NULL,
     output_tokens bigint DEFAULT 0 NOT NULL,
@@ -512,6 +513,7 @@ BEGIN
        OR p ->> 'candidate_hash' IS DISTINCT FROM a.candidate ->> 'candidate_hash' THEN
         PERFORM checkrein.refuse('CR002', 'another state was verified than is accepted');
     END IF;
+    PERFORM checkrein.check_may_accept(a, p);
     INSERT INTO checkrein.acceptances
     VALUES (a.tenant, a.attempt_id, p ->> 'by', p::jsonb - 'v' - 'type') ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
@@ -645,6 +647,8 @@ BEGIN
     FOR SHARE;
     IF NOT FOUND OR of_parent = a.attempt_id THEN
         PERFORM checkrein.refuse('CR004', format('there is no attempt %s to be a child of', of_parent));
+    ELSIF a.body ->> 'purpose' = 'commit' THEN
+        NULL;
     ELSIF checkrein.has_ended(x.status) THEN
         PERFORM checkrein.refuse('CR008', format('the parent has ended: %s', x.status), x.status);
     ELSIF x.cancel_reason IS NOT NULL THEN
@@ -671,10 +675,12 @@ AS $function$
 BEGIN
     PERFORM checkrein.open_pool(a.tenant, a.attempt_id, 'attempt', p -> 'budgets');
     INSERT INTO checkrein.draws SELECT a.tenant, a.attempt_id, pool, false
-    FROM checkrein.pools WHERE pool IN (a.attempt_id, a.task_id);
+    FROM checkrein.pools
+    WHERE (pool, kind) IN ((a.attempt_id, 'attempt'), (a.task_id, 'task'));
     IF a.body ->> 'parent' IS NOT NULL THEN
         PERFORM checkrein.become_child(a, a.body ->> 'parent', coalesce(
-            p #>> '{budgets,money,currency}', a.contract #>> '{shared_budgets,money,currency}'));
+            a.contract #>> '{budgets,money,currency}',
+            a.contract #>> '{shared_budgets,money,currency}'));
     END IF;
 END $function$;
 
@@ -776,6 +782,30 @@ AS $function$
            AND budget NOT IN ('approvals_outstanding', 'children'))
 $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.check_attempt(x json, p json)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    t checkrein.tasks;
+    limits jsonb;
+BEGIN
+    SELECT * INTO t FROM checkrein.tasks WHERE task_id = x ->> 'task_id';
+    -- The text first: it is the same in all but a forged case, and may hold what jsonb does not.
+    IF t.contract::text IS DISTINCT FROM (p -> 'contract')::text THEN
+        IF t.contract::jsonb IS DISTINCT FROM (p -> 'contract')::jsonb THEN
+            PERFORM checkrein.refuse('CR002', 'the contract of an attempt is its task''s', 'contract');
+        END IF;
+    END IF;
+    limits := CASE x ->> 'purpose' WHEN 'commit' THEN checkrein.commit_budgets()
+                                   ELSE checkrein.given_limits(t.contract -> 'budgets') END;
+    IF checkrein.given_limits(p -> 'budgets') IS DISTINCT FROM limits THEN
+        PERFORM checkrein.refuse('CR002', 'the budgets of an attempt are those of its task', 'budgets');
+    ELSIF x ->> 'parent' IS DISTINCT FROM t.parent THEN
+        PERFORM checkrein.refuse('CR002', 'an attempt draws on the parent of its task', 'parent');
+    END IF;
+END $function$;
+
 CREATE OR REPLACE FUNCTION checkrein.check_commit(x json, of_contract json)
  RETURNS void
  LANGUAGE plpgsql
@@ -795,7 +825,7 @@ BEGIN
     END IF;
     SELECT a.* INTO w FROM checkrein.attempts a JOIN checkrein.tasks t USING (task_id)
     WHERE a.attempt_id = c ->> 'attempt_id' AND a.task_id = x ->> 'task_id'
-      AND a.status = 'CANDIDATE_VERIFIED' AND t.commit_authority = c ->> 'by'
+      AND a.status = 'CANDIDATE_VERIFIED' AND checkrein.is_authority(t.contract, c ->> 'by')
       AND coalesce(a.body ->> 'purpose', 'work') = 'work';
     IF NOT FOUND THEN
         PERFORM checkrein.refuse('CR002',
@@ -804,7 +834,60 @@ BEGIN
        OR w.candidate ->> 'candidate_hash' IS DISTINCT FROM c ->> 'candidate_hash'
        OR w.contract::jsonb <> of_contract::jsonb THEN
         PERFORM checkrein.refuse('CR002', 'another state was verified than is to be committed');
+    ELSIF c ->> 'by' = 'anonymous' THEN
+        PERFORM checkrein.refuse('CR006', 'nobody in particular cannot commit', 'identity');
     END IF;
+    PERFORM checkrein.check_known(w.tenant, w.contract, c ->> 'by', (c ->> 'authenticated')::boolean);
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.check_known(of_tenant text, of_contract json, who text, proven boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    ranks text[] := ARRAY['low', 'medium', 'high'];
+BEGIN
+    IF NOT proven AND array_position(ranks, of_contract ->> 'risk')
+       > array_position(ranks, of_contract #>> '{approvals,asserted_up_to}') THEN
+        PERFORM checkrein.refuse('CR006', format('the name %s is only asserted', who), 'identity');
+    ELSIF NOT coalesce((SELECT granted FROM checkrein.authority WHERE tenant = of_tenant
+                        AND kind = 'user' AND value = who ORDER BY n DESC LIMIT 1), true) THEN
+        PERFORM checkrein.refuse('CR010', format('user:%s is revoked', who), 'user:' || who);
+    END IF;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.check_may_accept(a checkrein.attempts, p json)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    who text := p ->> 'by';
+    as_what text := CASE WHEN checkrein.has_role(a.contract, 'accepter', who) THEN 'accepter'
+                         WHEN who = a.contract ->> 'requested_by' THEN 'requester' END;
+BEGIN
+    IF as_what IS NULL OR as_what IS DISTINCT FROM p ->> 'authority' THEN
+        PERFORM checkrein.refuse('CR006', format('%s may not accept this result', who), 'role');
+    ELSIF who = 'anonymous' THEN
+        PERFORM checkrein.refuse('CR006', 'nobody in particular cannot sign', 'identity');
+    END IF;
+    PERFORM checkrein.check_known(a.tenant, a.contract, who, (p ->> 'authenticated')::boolean);
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.check_may_judge(a checkrein.attempts, role text, p json)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    who text := p ->> 'by';
+BEGIN
+    IF NOT checkrein.has_role(a.contract, role, who) AND NOT (who = 'anonymous'
+        AND (a.contract #>> '{approvals,anonymous}')::boolean) THEN
+        PERFORM checkrein.refuse('CR006', format('%s may not judge as %s', who, role), 'role');
+    ELSIF (a.contract #>> '{approvals,separation_of_duty}')::boolean
+          AND who = a.contract ->> 'requested_by' THEN
+        PERFORM checkrein.refuse('CR006', format('%s asked for this task', who), 'requester');
+    END IF;
+    PERFORM checkrein.check_known(a.tenant, a.contract, who, (p ->> 'authenticated')::boolean);
 END $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.check_may_raise(a checkrein.attempts, p json)
@@ -846,15 +929,36 @@ BEGIN
     END IF;
     SELECT s.kind || ':' || s.value INTO found
     FROM checkrein.actions x
+    LEFT JOIN checkrein.turns t ON t.attempt_id = x.attempt_id AND t.turn = x.turn
     CROSS JOIN LATERAL (VALUES ('user', a.contract ->> 'requested_by'),
         ('user', a.body #>> '{commit,by}'),
-        ('agent', a.body ->> 'model'), ('capability', regexp_replace(x.type, '@[^@]*$', '')),
+        -- The model that proposed it: the attempt's own, or the one that stood in for it.
+        ('agent', coalesce(t.model, a.body ->> 'model')),
+        ('capability', regexp_replace(x.type, '@[^@]*$', '')),
         ('resource', x.resource)) AS s(kind, value)
     JOIN LATERAL (SELECT granted FROM checkrein.authority w WHERE w.tenant = a.tenant
                   AND w.kind = s.kind AND w.value = s.value ORDER BY n DESC LIMIT 1) AS w ON true
     WHERE x.action_id = of_action AND NOT w.granted LIMIT 1;
     IF found IS NOT NULL THEN
         PERFORM checkrein.refuse('CR010', format('%s is revoked', found), found);
+    END IF;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.check_task(k json, of_contract json)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    field text;
+BEGIN
+    FOREACH field IN ARRAY ARRAY['tenant', 'risk', 'requested_by', 'commit_authority'] LOOP
+        IF k ->> field IS DISTINCT FROM of_contract ->> field THEN
+            PERFORM checkrein.refuse('CR002',
+                format('the %s of a task is not that of its contract', field), field);
+        END IF;
+    END LOOP;
+    IF checkrein.given_limits(k -> 'budget') IS DISTINCT FROM checkrein.given_limits(of_contract -> 'budgets') THEN
+        PERFORM checkrein.refuse('CR002', 'the budget of a task is not that of its contract', 'budget');
     END IF;
 END $function$;
 
@@ -930,6 +1034,15 @@ BEGIN
     PERFORM checkrein.save_checkpoint(a, at_seq);
 END $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.commit_budgets()
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    SELECT '{"steps": 4, "model_tokens": 1000000, "wall_time_s": 3600, "tool_calls": 20,
+        "repairs": 0}'::jsonb
+$function$;
+
 CREATE OR REPLACE FUNCTION checkrein.decide_approval(a checkrein.attempts, r checkrein.approvals, p json, at_seq bigint)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -993,6 +1106,10 @@ BEGIN
         OR x.verification ->> 'state_digest' IS DISTINCT FROM x.candidate ->> 'state_digest') THEN
         PERFORM checkrein.refuse('CR002', 'no accepted verification of the sealed candidate');
     END IF;
+    IF ending = 'CANDIDATE_VERIFIED' AND x.body ->> 'purpose' = 'commit'
+       AND x.verification ->> 'state_digest' IS DISTINCT FROM x.body #>> '{commit,state_digest}' THEN
+        PERFORM checkrein.refuse('CR002', 'another state was looked at than the commit hands over');
+    END IF;
     PERFORM checkrein.step_attempt(a.attempt_id, CASE ending
         WHEN 'CANDIDATE_VERIFIED' THEN 'verified' WHEN 'FAILED_VERIFICATION' THEN 'not_verified'
         WHEN 'CANCELLED' THEN 'cancelled' ELSE 'ended:' || ending END);
@@ -1021,6 +1138,14 @@ AS $function$
     WHERE effect_id = of_effect AND ended_at IS NULL
 $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.given_limits(limits json)
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    SELECT jsonb_strip_nulls(limits::jsonb)
+$function$;
+
 CREATE OR REPLACE FUNCTION checkrein.grant_json(g checkrein.grants)
  RETURNS json
  LANGUAGE sql
@@ -1040,12 +1165,29 @@ AS $function$
         'ENVIRONMENT_ERROR', 'MODEL_ERROR', 'FAILED', 'CANCELLED')
 $function$;
 
+CREATE OR REPLACE FUNCTION checkrein.has_role(of_contract json, role text, who text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    SELECT coalesce((of_contract #> ARRAY['approvals', 'roles', role])::jsonb ? who, false)
+$function$;
+
 CREATE OR REPLACE FUNCTION checkrein.held_time(a checkrein.attempts)
  RETURNS interval
  LANGUAGE sql
 AS $function$
     SELECT a.held + CASE WHEN a.lease_owner IS NULL THEN '0'
         ELSE least(checkrein.now(), a.lease_until) - a.lease_seen END
+$function$;
+
+CREATE OR REPLACE FUNCTION checkrein.is_authority(of_contract json, who text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    SELECT coalesce(who = of_contract ->> 'commit_authority'
+        OR checkrein.has_role(of_contract, of_contract ->> 'commit_authority', who), false)
 $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.issue_token(id text, of_tenant text, of_person text, its_hash bytea, its_scopes text[], days integer, who text)
@@ -1410,6 +1552,9 @@ BEGIN
         ON CONFLICT (attempt_id, state_digest, check_name) DO UPDATE SET turn = excluded.turn,
             verdict = NULL, said_by = '', authenticated = false, note = '', asked_at = at_seq;
     ELSE
+        PERFORM checkrein.check_may_judge(a, j.role, p) FROM checkrein.judgements j
+        WHERE j.attempt_id = a.attempt_id AND j.state_digest = p ->> 'state_digest'
+          AND j.check_name = p ->> 'check' AND j.verdict IS NULL;
         UPDATE checkrein.judgements SET verdict = p ->> 'verdict', said_by = p ->> 'by',
             authenticated = (p ->> 'authenticated')::boolean, note = p ->> 'note'
         WHERE attempt_id = a.attempt_id AND state_digest = p ->> 'state_digest'
@@ -1446,7 +1591,8 @@ BEGIN
     END IF;
     cause := checkrein.step_turn(a.attempt_id, n, at_seq);
     IF kind = 'model_requested' THEN
-        UPDATE checkrein.turns SET status = 'REQUESTED', model_tries = model_tries + 1
+        UPDATE checkrein.turns SET status = 'REQUESTED', model_tries = model_tries + 1,
+            model = p ->> 'model'
         WHERE attempt_id = a.attempt_id AND turn = n AND status IN ('COMPILED', 'REQUESTED');
     ELSE
         UPDATE checkrein.turns SET status = 'RESPONDED', raw_ref = p ->> 'raw_ref',
@@ -1520,6 +1666,19 @@ BEGIN
         PERFORM checkrein.close_turn(a, n, at_seq);
     END IF;
     RETURN cause;
+END $function$;
+
+CREATE OR REPLACE FUNCTION checkrein.on_opinion(a checkrein.attempts, p json, at_seq bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    IF NOT EXISTS (SELECT FROM checkrein.attempts x WHERE x.attempt_id = a.attempt_id
+                   AND x.status IN ('VERIFYING', 'CANCELLING')
+                   AND x.candidate ->> 'state_digest' = p ->> 'state_digest') THEN
+        PERFORM checkrein.refuse('CR002', 'a judge speaks of the sealed state alone');
+    END IF;
+    RETURN checkrein.step_turn(a.attempt_id, (p ->> 'turn')::integer, at_seq);
 END $function$;
 
 CREATE OR REPLACE FUNCTION checkrein.on_secret(a checkrein.attempts, kind text, p json, at_seq bigint)
@@ -1649,6 +1808,7 @@ AS $function$
         'turn', CASE WHEN t.turn IS NOT NULL THEN json_build_object('turn', t.turn,
             'status', t.status, 'raw_ref', t.raw_ref, 'manifest_ref', t.manifest_ref,
             'sent', t.sent, 'lowest_trust', t.lowest_trust, 'model_tries', t.model_tries,
+            'model', t.model,
             'waits_for', t.waits_for, 'text', coalesce(t.text, '')) END,
         'actions', coalesce(actions_json(of_attempt, t.turn), '[]'),
         'observed', coalesce((SELECT json_agg(o.position) FROM observations o
@@ -1709,6 +1869,7 @@ BEGIN
         RETURN checkrein.on_talk(a, kind, p, at_seq);
     WHEN 'candidate_sealed', 'verification_started', 'verification_finished' THEN
         RETURN checkrein.on_gate(a, kind, p, at_seq);
+    WHEN 'judge_answered' THEN RETURN checkrein.on_opinion(a, p, at_seq);
     WHEN 'judgement_asked', 'judgement_given' THEN
         RETURN checkrein.on_judgement(a, kind, p, at_seq);
     WHEN 'user_accepted' THEN
@@ -1941,6 +2102,7 @@ BEGIN
                 p -> 'contract', k -> 'input_refs', k ->> 'risk', k -> 'budget',
                 k ->> 'requested_by', k ->> 'commit_authority', 'CREATED', checkrein.now(),
                 k ->> 'parent');
+            PERFORM check_task(k, p -> 'contract');
             IF json_typeof(p #> '{contract,shared_budgets}') = 'object' THEN
                 PERFORM open_pool(k ->> 'tenant', k ->> 'task_id', 'task',
                                   p #> '{contract,shared_budgets}');
@@ -1952,6 +2114,9 @@ BEGIN
                 PERFORM check_commit(x, p -> 'contract');
             ELSE
                 PERFORM step_task(x ->> 'task_id', 'attempt_started');
+            END IF;
+            IF EXISTS (SELECT FROM tasks WHERE task_id = x ->> 'task_id') THEN
+                PERFORM check_attempt(x, p);
             END IF;
             INSERT INTO attempts (tenant, attempt_id, task_id, number, body, contract, status,
                 started_at)
@@ -2244,21 +2409,30 @@ REVOKE ALL ON FUNCTION checkrein.book(checkrein.attempts,text,bigint,bigint) FRO
 REVOKE ALL ON FUNCTION checkrein.books_of(text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.books_of(text) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.budget_parts(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.check_attempt(json,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.check_commit(json,json) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.check_known(text,json,text,boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.check_may_accept(checkrein.attempts,json) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.check_may_judge(checkrein.attempts,text,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.check_may_raise(checkrein.attempts,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.check_not_revoked(checkrein.attempts,text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.check_task(json,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.claim_deliveries(text,text,integer,interval) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.claim_deliveries(text,text,integer,interval) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.close_turn(checkrein.attempts,integer,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.commit_budgets() FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.decide_approval(checkrein.attempts,checkrein.approvals,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.effect_json(checkrein.effects) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.effect_json(checkrein.effects) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.end_attempt(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.end_try(text,text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.given_limits(json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.grant_json(checkrein.grants) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.grant_json(checkrein.grants) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.has_ended(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.has_role(json,text,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.held_time(checkrein.attempts) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.is_authority(json,text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.issue_token(text,text,text,bytea,text[],integer,text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION checkrein.issue_token(text,text,text,bytea,text[],integer,text) TO checkrein_app;
 REVOKE ALL ON FUNCTION checkrein.limits_of(json) FROM PUBLIC;
@@ -2280,6 +2454,7 @@ REVOKE ALL ON FUNCTION checkrein.on_judgement(checkrein.attempts,text,json,bigin
 REVOKE ALL ON FUNCTION checkrein.on_model(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_notice(checkrein.attempts,json) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_observation(checkrein.attempts,json,bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION checkrein.on_opinion(checkrein.attempts,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_secret(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.on_talk(checkrein.attempts,text,json,bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION checkrein.open_pool(text,text,text,json) FROM PUBLIC;

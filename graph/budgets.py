@@ -5,7 +5,7 @@ from checkrein.contracts.budget import MOST, BookLine, Budget
 from checkrein.contracts.event import BudgetRaised
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError
-from checkrein.nodes.approvers import ANONYMOUS, asserted_is_enough
+from checkrein.nodes.approvers import ANONYMOUS, asserted_is_enough, is_authority
 from checkrein.ports.event_store import EventStore
 from checkrein.ports.records import Records
 
@@ -113,9 +113,9 @@ def _authority(contract: TaskContract, who: Approver) -> str:
 
 def _has(contract: TaskContract, named: str, person: str) -> bool:
     """Whether a person has the role; a commit authority may also be the person's own name."""
-    if person in contract.approvals.roles.get(named, []):
-        return True
-    return contract.approvals.budget_role is None and person == named
+    if contract.approvals.budget_role is None:
+        return is_authority(contract, person)
+    return person in contract.approvals.roles.get(named, [])
 
 
 def _refused(problem: str, code: str) -> InputError:

@@ -17,6 +17,7 @@ from checkrein.contracts.task import PUBLISH, TaskStatus
 from checkrein.errors import ConflictError, InputError
 from checkrein.graph.opening import Opener, opening
 from checkrein.graph.verified_state import Verified, check_identity, check_stands, verified_work
+from checkrein.nodes.approvers import authorities, is_authority
 from checkrein.ports.bundle import Ports
 from checkrein.ports.event_store import EventStore
 from checkrein.ports.records import Records
@@ -24,7 +25,11 @@ from checkrein.ports.records import Records
 _OP = "commit.begin"
 
 BUDGETS = BudgetLimits(steps=4, model_tokens=1_000_000, wall_time_s=3_600, tool_calls=20, repairs=0)
-"""Of one commit attempt: one act, its repeats, and the look at what came of it."""
+"""Of one commit attempt: one act, its repeats, and the look at what came of it.
+
+The database grants no other (checkrein.commit_budgets). Besides, it draws on what its task shares, and
+on the pools of its task's parent.
+"""
 
 
 class Commit(NamedTuple):
@@ -53,9 +58,9 @@ async def planned(
         EnvironmentFault: the workspace cannot be looked at from here.
     """
     verified = await verified_work(events, records, task_id, op=_OP)
-    authority = verified.contract.commit_authority
-    if authority is None or who.name != authority:
-        who_may = "names no commit_authority" if authority is None else f"names {authority}"
+    if not is_authority(verified.contract, who.name):
+        people = ", ".join(authorities(verified.contract))
+        who_may = f"names {people}" if people else "names no commit_authority"
         raise InputError(
             f"{who.name} may not commit task {task_id}: its contract {who_may}.",
             op=_OP,
@@ -96,7 +101,13 @@ async def begun(
     ref = target_of(work.workspace_ref, publishes=publishes)
     async with opener.open(contract, attempt_id, ref, commit=planned.commit) as ports:
         (started,) = opening(
-            contract, attempt_id, ref, ports, task_id=work.task_id, number=planned.number
+            contract,
+            attempt_id,
+            ref,
+            ports,
+            task_id=work.task_id,
+            number=planned.number,
+            parent=work.parent,
         )
         assert isinstance(started, AttemptStarted), "an attempt of a task that is there"
         attempt = started.attempt.model_copy(

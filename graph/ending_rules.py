@@ -21,7 +21,7 @@ from checkrein.contracts.verification import (
 )
 from checkrein.graph.facts import Fact
 from checkrein.graph.rebuilt import Rebuilt
-from checkrein.nodes.approvers import accepts_as, asserted_is_enough
+from checkrein.nodes.approvers import accepts_as, asserted_is_enough, is_authority
 
 Problem = tuple[int, str]
 """Where, as a seq, and what."""
@@ -168,7 +168,7 @@ def commits(facts: Facts) -> Iterator[Problem]:
         if contract is None or not isinstance(p, e.AttemptStarted | e.ActionProposed):
             continue
         if isinstance(p, e.AttemptStarted) and commit is not None:
-            if contract.commit_authority != commit.by:
+            if not is_authority(contract, commit.by):
                 yield fact.seq, f"{commit.by} commits and is not the commit authority"
             if not (commit.authenticated or asserted_is_enough(contract)):
                 yield fact.seq, f"{commit.by} commits by a name that nobody proved"

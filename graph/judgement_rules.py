@@ -8,6 +8,29 @@ from checkrein.graph.ending_rules import Facts, Problem, contract_of
 from checkrein.nodes.approvers import ANONYMOUS, asserted_is_enough
 
 
+def judged_once(facts: Facts) -> Iterator[Problem]:
+    """A judge is asked once about a state, about the sealed one, and within what was reserved."""
+    judged: dict[tuple[str, str], CheckStatus] = {}
+    sealed: str | None = None
+    for fact in facts:
+        p = fact.payload
+        if isinstance(p, e.CandidateSealed):
+            sealed = p.state_digest
+        elif isinstance(p, e.JudgeAnswered):
+            place = (p.state_digest, p.check_id)
+            if p.state_digest != sealed:
+                yield fact.seq, "a judge speaks of a state that is not sealed"
+            if place in judged:
+                yield fact.seq, f"{p.result.name} is asked about one state a second time"
+            judged[place] = p.result.status
+        elif isinstance(p, e.VerificationFinished):
+            for check in p.result.checks:
+                told = judged.get((p.result.state_digest, check.check_id or ""))
+                decided = check.kind == "model_judge" and check.status is CheckStatus.PASS
+                if decided and told is not CheckStatus.PASS:
+                    yield fact.seq, f"no judge said pass to {check.name}"
+
+
 def judged_by_role(facts: Facts) -> Iterator[Problem]:
     """Whoever judges was asked and may; a check passes by a person's yes to this very state."""
     contract = contract_of(facts)

@@ -27,8 +27,12 @@ async def publish(
     if position.attempt.status.is_suspended:
         return True
     status = position.attempt.status
-    running = status is AttemptStatus.RUNNING or bool(position.asks_people)
-    if waiting is None or not running or position.cancel_reason is not None:
+    # What is being verified waits for people, or for a budget that its judge needs.
+    may_wait = status is AttemptStatus.RUNNING or (
+        status is AttemptStatus.VERIFYING
+        and bool(position.asks_people or position.exhausted is not None)
+    )
+    if waiting is None or not may_wait or position.cancel_reason is not None:
         return False
     prepared = [
         state.approval

@@ -12,6 +12,7 @@ from checkrein.contracts.task import TaskContract
 from checkrein.errors import ConflictError, InputError
 from checkrein.graph.lifecycle import FrontDoor
 from checkrein.graph.opening import reopened
+from checkrein.nodes.approvers import is_authority
 from checkrein.nodes.asking import prove
 from checkrein.nodes.metering import booked
 from checkrein.nodes.settling import shown
@@ -146,7 +147,7 @@ def _authority(contract: TaskContract, by: str) -> str:
         wanted, people = RECONCILER, roles[RECONCILER]
     else:
         wanted, people = "approver", roles.get("approver", [])
-        if by == contract.commit_authority:
+        if is_authority(contract, by):
             return "commit_authority"
     if by in people:
         return wanted

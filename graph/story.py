@@ -299,6 +299,10 @@ _TELLERS: dict[type[Any], Callable[[Any], Told]] = {
         f"judges the sealed state {p.state_digest[7:19]}, in copies the model cannot reach",
     ),
     e.VerificationFinished: _verified,
+    e.JudgeAnswered: lambda p: (
+        "verifier",
+        f"has an independent model's word on the sealed state: {p.result.status}",
+    ),
     e.JudgementAsked: lambda p: (
         "verifier",
         f"asks {plain(p.role, 40)} to judge the sealed state: {plain(p.question)}",

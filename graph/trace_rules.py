@@ -25,7 +25,7 @@ from checkrein.graph.ending_rules import (
     verified,
 )
 from checkrein.graph.facts import Fault, read_facts
-from checkrein.graph.judgement_rules import judged_by_role
+from checkrein.graph.judgement_rules import judged_by_role, judged_once
 from checkrein.graph.progress_rules import failures, notices
 from checkrein.graph.rebuilt import Rebuilt
 from checkrein.nodes.approvers import ANONYMOUS, asserted_is_enough, barred
@@ -67,14 +67,21 @@ def _opening(facts: Facts) -> Iterator[Problem]:
 def _derived(facts: Facts) -> Iterator[Problem]:
     """Ids and hashes are computed from what they stand for; so they can be computed again."""
     actions: dict[str, Action] = {}
+    models: dict[int, str] = {}
     for fact in facts:
         p = fact.payload
-        if isinstance(p, e.TaskCreated) and p.task.contract_version != _hash(digest_of, p.contract):
+        if isinstance(p, e.ModelRequested):
+            models[p.turn] = p.model
+        elif isinstance(p, e.TaskCreated) and p.task.contract_version != _hash(
+            digest_of, p.contract
+        ):
             yield fact.seq, "the task's contract_version is not the digest of its contract"
         elif isinstance(p, e.ActionProposed):
             x = actions[p.action.action_id] = p.action
             if x.action_id != ids.action_id(x.attempt_id, x.turn, x.position, x.revision):
                 yield fact.seq, f"{x.action_id} is not the id of that place in that turn"
+            if x.actor != models.get(x.turn):
+                yield fact.seq, f"{x.action_id} acts by another name than the model that was asked"
             if x.args_hash != _hash(digest_of, x.args):
                 yield fact.seq, f"{x.action_id} has another args_hash than its arguments"
         elif isinstance(p, e.PolicyDecided) and p.action_id in actions:
@@ -250,6 +257,7 @@ RULES: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "checkpoint_before_approval": _offers,
     "executing_before_outcome": _sends,
     "judged_by_role": judged_by_role,
+    "judged_once": judged_once,
     "verified_by_evidence": verified,
     "ending_agrees": ending,
     "notice_has_evidence": notices,

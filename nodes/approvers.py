@@ -55,6 +55,18 @@ def asserted_is_enough(contract: TaskContract) -> bool:
     return RISK_ORDER.index(contract.risk) <= RISK_ORDER.index(limit)
 
 
+def is_authority(contract: TaskContract, name: str) -> bool:
+    """Whether a person is the commit authority: of the role that it names, or by that name."""
+    named = contract.commit_authority
+    return named is not None and (name == named or name in contract.approvals.roles.get(named, []))
+
+
+def authorities(contract: TaskContract) -> list[str]:
+    """The people who are the commit authority; where it is no role, the one of that name."""
+    named = contract.commit_authority
+    return [] if named is None else contract.approvals.roles.get(named, []) or [named]
+
+
 ACCEPTER = "accepter"
 """The role whose people may sign what was verified, beside the requester."""
 

@@ -122,7 +122,7 @@ def _document(
             prior_denials=position.denials,
             purpose=attempt.purpose,
         ),
-        actor=_actor(contract, attempt),
+        actor=_actor(contract, attempt, action),
         action=_action(run, action, description, repeats),
         provenance=ProvenanceFacts(
             lowest_trust=lowest,
@@ -143,13 +143,13 @@ def _document(
     )
 
 
-def _actor(contract: TaskContract, attempt: Attempt) -> ActorFacts:
-    """Who acts, with the roles that the contract gives to the person behind it."""
+def _actor(contract: TaskContract, attempt: Attempt, action: Action) -> ActorFacts:
+    """Which model acts, for whom, with the roles that the contract gives to that person."""
     roles = contract.approvals.roles
     person = contract.requested_by if attempt.commit is None else attempt.commit.by
     return ActorFacts(
         user=person,
-        agent=attempt.model,
+        agent=action.actor,
         runtime=f"checkrein/{VERSION}",
         roles=sorted(role for role, people in roles.items() if person in people),
     )
@@ -261,7 +261,7 @@ def _revoked(run: Run, position: Position, action: Action, secrets: list[str]) -
     subjects = [
         f"user:{run.contract.requested_by}",
         *([f"user:{position.attempt.commit.by}"] if position.attempt.commit else []),
-        f"agent:{position.attempt.model}",
+        f"agent:{action.actor}",
         f"capability:{action.capability}",
         f"resource:{action.resource}",
         *(f"secret:{name}" for name in secrets),

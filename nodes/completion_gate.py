@@ -16,6 +16,7 @@ from checkrein.contracts.verification import VerificationResult
 from checkrein.errors import BudgetExceededError, EnvironmentFault, IntegrityError
 from checkrein.nodes.examining import examined, verdict_of
 from checkrein.nodes.judgement import judged_by_people
+from checkrein.nodes.opinions import OutOfBudget
 from checkrein.nodes.proposals import read_reply
 from checkrein.nodes.run import Run, Step
 from checkrein.nodes.stopping import WorkStopped
@@ -56,6 +57,8 @@ async def completion_gate(run: Run) -> Step:
         found.results.extend(said)
     except EnvironmentFault as error:
         return await run.broken(error)
+    except OutOfBudget:
+        return Step("suspend", turn.turn)  # whoever goes on asks the judge, and verifies anew
     except WorkStopped:
         return Step("stopped", turn.turn)
     await run.reach("before_verification")

@@ -118,7 +118,7 @@ async def _asked(run: Run, position: Position, context: CompiledContext) -> Mode
         BudgetSettled(
             turn=number,
             released=reserved,
-            spent=metering.of_model(run.contract, position, reply.usage),
+            spent=metering.of_model(run.contract, position, model.name, reply.usage),
         ),
         blobs=(reply.raw,),
     )
@@ -127,9 +127,10 @@ async def _asked(run: Run, position: Position, context: CompiledContext) -> Mode
 
 
 def _worst_case(run: Run, position: Position, context: CompiledContext) -> dict[Budget, int]:
-    longest = deciding(run, position).max_output_tokens
-    most = Usage(input_tokens=context.manifest.total_tokens, output_tokens=longest)
-    return metering.of_model(run.contract, position, most)
+    model = deciding(run, position)
+    tokens = context.manifest.total_tokens
+    most = Usage(input_tokens=tokens, output_tokens=model.max_output_tokens)
+    return metering.of_model(run.contract, position, model.name, most)
 
 
 async def _tried(

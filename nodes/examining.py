@@ -15,7 +15,6 @@ from checkrein.contracts.check import (
     PolicyObeyedCheck,
     Strength,
     UnchangedCheck,
-    kind_of,
 )
 from checkrein.contracts.check_tests import hides_tests
 from checkrein.contracts.verification import (
@@ -26,7 +25,7 @@ from checkrein.contracts.verification import (
 )
 from checkrein.errors import EnvironmentFault
 from checkrein.nodes.compensation import not_shown
-from checkrein.nodes.lending import judged_with_secrets
+from checkrein.nodes.opinions import known, named, opinion
 from checkrein.nodes.published import published
 from checkrein.nodes.run import Run
 from checkrein.nodes.standing_checks import (
@@ -69,6 +68,7 @@ async def examined(
 
     Raises:
         EnvironmentFault: the machine lacks what a check needs.
+        OutOfBudget: a judge's call does not fit, which is on record.
         WorkStopped: the run is to stop.
     """
     obeyed = await policy_obeyed(run)
@@ -118,6 +118,10 @@ async def _judged(
     """Run one check on a copy of its own, which must be a copy of what was sealed."""
     workspace, verifier = run.ports.workspace, _verifier_of(run, check)
     versions.add(verifier.version)
+    if check.strength is Strength.JUDGE:
+        said = await known(run, sealed, check)
+        if said is not None:
+            return said
     async with workspace.scratch() as folder:
         copy = folder / "candidate"
         if await workspace.copy_to(copy) != sealed:
@@ -125,9 +129,8 @@ async def _judged(
         examination = Examination(
             attempt_id=run.attempt_id, contract=run.contract, copy_root=copy, state_digest=sealed
         )
-        found = await judged_with_secrets(run, turn, check, verifier, examination)
-    # What a kind is called and proves is not its verifier's to say.
-    return found.model_copy(update={"kind": kind_of(check), "strength": check.strength})
+        found = await opinion(run, turn, check, verifier, examination)
+    return found.model_copy(update=named(check))
 
 
 def _verifier_of(run: Run, check: Check) -> Verifier:

@@ -33,7 +33,7 @@ async def judged_by_people(
     said = {
         name: asked[name]
         for name in checks
-        if name in asked and _counts(run.contract, position, asked[name])
+        if name in asked and counts(run.contract, position, asked[name])
     }
     refused = any(judgement.verdict == "fail" for judgement in said.values())
     missing = [name for name in checks if name not in said]
@@ -55,16 +55,18 @@ async def judged_by_people(
     return [_result(checks[name], judgement) for name, judgement in said.items()]
 
 
-def _counts(contract: TaskContract, position: Position, judgement: Judgement) -> bool:
+def counts(contract: TaskContract, position: Position, judgement: Judgement) -> bool:
     """Whether somebody said so who still may; a yes of one who may not any more is asked anew."""
     if judgement.open:
         return False
+    separate = contract.approvals.separation_of_duty
     return judgement.verdict == "fail" or still_may(
         contract,
         position,
         judgement.by,
         authenticated=judgement.authenticated,
         roles=[judgement.role],
+        apart=frozenset({contract.requested_by} if separate else ()),
     )
 
 

@@ -14,7 +14,7 @@ from checkrein.nodes import observations
 from checkrein.nodes.authorize import authorize
 from checkrein.nodes.calling import Failed, called
 from checkrein.nodes.compensation import compensated
-from checkrein.nodes.offering import actor, alternatives
+from checkrein.nodes.offering import alternatives, proposer
 from checkrein.nodes.requests import request
 from checkrein.nodes.run import Run
 from checkrein.ports.capability import Description
@@ -99,7 +99,7 @@ def _action(
         position=proposal.position,
         revision=origin.revision,
         call_id=visible(proposal.call_id),
-        actor=actor(run, position),
+        actor=proposer(position),
         type=capability.spec.type,
         args=proposal.args,
         args_hash=digest_of(proposal.args),

@@ -12,8 +12,13 @@ from checkrein.ports.capability import CapabilitySpec
 from checkrein.ports.records import Position
 
 
-def of_model(contract: TaskContract, position: Position, usage: Usage) -> dict[Budget, int]:
-    """What a model call with so many tokens comes to, in the budgets that limit this attempt."""
+def of_model(
+    contract: TaskContract, position: Position, model: str, usage: Usage
+) -> dict[Budget, int]:
+    """What a call of a model with so many tokens comes to, in the budgets that limit this attempt.
+
+    `model`: its name in the contract, by which it has its price.
+    """
     prices = contract.prices
     amounts = {
         Budget.STEPS: 1,
@@ -22,9 +27,17 @@ def of_model(contract: TaskContract, position: Position, usage: Usage) -> dict[B
         Budget.OUTPUT_TOKENS: usage.output_tokens,
         Budget.MONEY: 0
         if prices is None
-        else prices.price(usage.input_tokens, usage.output_tokens),
+        else prices.price(model, usage.input_tokens, usage.output_tokens),
     }
     return _limited(position, amounts)
+
+
+def of_advice(
+    contract: TaskContract, position: Position, model: str, usage: Usage
+) -> dict[Budget, int]:
+    """What a call of a reviewer or judge comes to: all that a turn's call does, but no step."""
+    amounts = of_model(contract, position, model, usage)
+    return {budget: amount for budget, amount in amounts.items() if budget is not Budget.STEPS}
 
 
 def lost(turn: int, held: Mapping[Budget, int]) -> list[Payload]:

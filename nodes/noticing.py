@@ -94,7 +94,7 @@ async def _reviewed(
     most = Usage(
         input_tokens=context.manifest.total_tokens, output_tokens=reviewer.max_output_tokens
     )
-    held = _price(run, position, most)
+    held = metering.of_advice(run.contract, position, reviewer.name, most)
     # A call of a process that died may have been paid.
     lost = metering.lost(turn, position.held)
     try:
@@ -110,16 +110,10 @@ async def _reviewed(
     except WorkStopped:
         await run.record(BudgetSettled(turn=turn, released=held, spent=held))
         raise
-    spent = _price(run, position, reply.usage)
+    spent = metering.of_advice(run.contract, position, reviewer.name, reply.usage)
     settled = BudgetSettled(turn=turn, released=held, spent=spent)
     said = visible(read_reply(reply.raw).text).strip()[:REVIEW_CHARS]
     return [settled], said or None, None if said else "the reviewer said nothing"
-
-
-def _price(run: Run, position: Position, usage: Usage) -> dict[Budget, int]:
-    """What a review draws on: all that a model call does, but no step."""
-    amounts = metering.of_model(run.contract, position, usage)
-    return {budget: amount for budget, amount in amounts.items() if budget is not Budget.STEPS}
 
 
 def _for_review(run: Run, turn: int, found: Found) -> CompiledContext:

@@ -40,15 +40,15 @@ def standing_notice(run: Run, position: Position, turn: int) -> Noticed | None:
 
 def deciding(run: Run, position: Position) -> Model:
     """The model that decides now: the fallback once the other one has gone in circles."""
-    return _fallback(run, position) or run.ports.model
-
-
-def actor(run: Run, position: Position) -> str:
-    """By what name that model acts, for policies and for whoever revokes."""
-    fallback = _fallback(run, position)
-    return position.attempt.model if fallback is None else fallback.name
-
-
-def _fallback(run: Run, position: Position) -> Model | None:
     noticed = position.progress
-    return run.ports.fallback if noticed is not None and noticed.switched else None
+    switched = noticed is not None and noticed.switched
+    return (run.ports.fallback if switched else None) or run.ports.model
+
+
+def proposer(position: Position) -> str:
+    """By what name the model that proposed the turn's actions acts: for policies and revocations.
+
+    What was asked in that turn, by the record; whoever would decide the next one is no matter.
+    """
+    asked = None if position.turn is None else position.turn.model
+    return asked or position.attempt.model

@@ -97,6 +97,8 @@ CREATE TABLE turns (
     manifest_ref text NOT NULL,
     lowest_trust text NOT NULL,
     model_tries integer NOT NULL DEFAULT 0,
+    -- By which name the model was asked whose reply this is; model_id is its provider's word.
+    model text,
     raw_ref text,
     input_tokens bigint NOT NULL DEFAULT 0,
     output_tokens bigint NOT NULL DEFAULT 0,

@@ -46,6 +46,7 @@ INSERT INTO transitions (machine, current, event, next) VALUES
     ('attempt', 'VERIFYING', 'repair', 'RUNNING'),
     ('attempt', 'VERIFYING', 'resumed', 'VERIFYING'),
     ('attempt', 'VERIFYING', 'sealed', 'VERIFYING'),
+    ('attempt', 'VERIFYING', 'suspended:BUDGET_EXHAUSTED', 'BUDGET_EXHAUSTED'),
     ('attempt', 'VERIFYING', 'suspended:WAITING_FOR_USER', 'WAITING_FOR_USER'),
     ('attempt', 'VERIFYING', 'verified', 'CANDIDATE_VERIFIED'),
     ('attempt', 'WAITING_FOR_APPROVAL', 'cancel_requested', 'CANCELLING'),

@@ -153,7 +153,8 @@ BEGIN
     END IF;
     cause := checkrein.step_turn(a.attempt_id, n, at_seq);
     IF kind = 'model_requested' THEN
-        UPDATE checkrein.turns SET status = 'REQUESTED', model_tries = model_tries + 1
+        UPDATE checkrein.turns SET status = 'REQUESTED', model_tries = model_tries + 1,
+            model = p ->> 'model'
         WHERE attempt_id = a.attempt_id AND turn = n AND status IN ('COMPILED', 'REQUESTED');
     ELSE
         UPDATE checkrein.turns SET status = 'RESPONDED', raw_ref = p ->> 'raw_ref',
@@ -355,6 +356,18 @@ BEGIN
     RETURN checkrein.step_turn(a.attempt_id, n, at_seq);
 END $$;
 
+-- What a judge says is about the sealed state alone; the event itself is what is kept of it.
+CREATE FUNCTION on_opinion(a attempts, p json, at_seq bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM checkrein.attempts x WHERE x.attempt_id = a.attempt_id
+                   AND x.status IN ('VERIFYING', 'CANCELLING')
+                   AND x.candidate ->> 'state_digest' = p ->> 'state_digest') THEN
+        PERFORM checkrein.refuse('CR002', 'a judge speaks of the sealed state alone');
+    END IF;
+    RETURN checkrein.step_turn(a.attempt_id, (p ->> 'turn')::integer, at_seq);
+END $$;
+
 -- A question is about the sealed state; an answer to no open question is refused.
 CREATE FUNCTION on_judgement(a attempts, kind text, p json, at_seq bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
@@ -378,6 +391,9 @@ BEGIN
         ON CONFLICT (attempt_id, state_digest, check_name) DO UPDATE SET turn = excluded.turn,
             verdict = NULL, said_by = '', authenticated = false, note = '', asked_at = at_seq;
     ELSE
+        PERFORM checkrein.check_may_judge(a, j.role, p) FROM checkrein.judgements j
+        WHERE j.attempt_id = a.attempt_id AND j.state_digest = p ->> 'state_digest'
+          AND j.check_name = p ->> 'check' AND j.verdict IS NULL;
         UPDATE checkrein.judgements SET verdict = p ->> 'verdict', said_by = p ->> 'by',
             authenticated = (p ->> 'authenticated')::boolean, note = p ->> 'note'
         WHERE attempt_id = a.attempt_id AND state_digest = p ->> 'state_digest'
@@ -400,6 +416,10 @@ BEGIN
     IF ending = 'CANDIDATE_VERIFIED' AND (x.verification ->> 'status' IS DISTINCT FROM 'PASS'
         OR x.verification ->> 'state_digest' IS DISTINCT FROM x.candidate ->> 'state_digest') THEN
         PERFORM checkrein.refuse('CR002', 'no accepted verification of the sealed candidate');
+    END IF;
+    IF ending = 'CANDIDATE_VERIFIED' AND x.body ->> 'purpose' = 'commit'
+       AND x.verification ->> 'state_digest' IS DISTINCT FROM x.body #>> '{commit,state_digest}' THEN
+        PERFORM checkrein.refuse('CR002', 'another state was looked at than the commit hands over');
     END IF;
     PERFORM checkrein.step_attempt(a.attempt_id, CASE ending
         WHEN 'CANDIDATE_VERIFIED' THEN 'verified' WHEN 'FAILED_VERIFICATION' THEN 'not_verified'
@@ -431,6 +451,7 @@ BEGIN
        OR p ->> 'candidate_hash' IS DISTINCT FROM a.candidate ->> 'candidate_hash' THEN
         PERFORM checkrein.refuse('CR002', 'another state was verified than is accepted');
     END IF;
+    PERFORM checkrein.check_may_accept(a, p);
     INSERT INTO checkrein.acceptances
     VALUES (a.tenant, a.attempt_id, p ->> 'by', p::jsonb - 'v' - 'type') ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
@@ -516,6 +537,7 @@ BEGIN
         RETURN checkrein.on_talk(a, kind, p, at_seq);
     WHEN 'candidate_sealed', 'verification_started', 'verification_finished' THEN
         RETURN checkrein.on_gate(a, kind, p, at_seq);
+    WHEN 'judge_answered' THEN RETURN checkrein.on_opinion(a, p, at_seq);
     WHEN 'judgement_asked', 'judgement_given' THEN
         RETURN checkrein.on_judgement(a, kind, p, at_seq);
     WHEN 'user_accepted' THEN
@@ -612,7 +634,7 @@ BEGIN
     END IF;
     SELECT a.* INTO w FROM checkrein.attempts a JOIN checkrein.tasks t USING (task_id)
     WHERE a.attempt_id = c ->> 'attempt_id' AND a.task_id = x ->> 'task_id'
-      AND a.status = 'CANDIDATE_VERIFIED' AND t.commit_authority = c ->> 'by'
+      AND a.status = 'CANDIDATE_VERIFIED' AND checkrein.is_authority(t.contract, c ->> 'by')
       AND coalesce(a.body ->> 'purpose', 'work') = 'work';
     IF NOT FOUND THEN
         PERFORM checkrein.refuse('CR002',
@@ -621,6 +643,58 @@ BEGIN
        OR w.candidate ->> 'candidate_hash' IS DISTINCT FROM c ->> 'candidate_hash'
        OR w.contract::jsonb <> of_contract::jsonb THEN
         PERFORM checkrein.refuse('CR002', 'another state was verified than is to be committed');
+    ELSIF c ->> 'by' = 'anonymous' THEN
+        PERFORM checkrein.refuse('CR006', 'nobody in particular cannot commit', 'identity');
+    END IF;
+    PERFORM checkrein.check_known(w.tenant, w.contract, c ->> 'by', (c ->> 'authenticated')::boolean);
+END $$;
+
+-- Limits as they are compared: one that is null is none.
+CREATE FUNCTION given_limits(limits json) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+    SELECT jsonb_strip_nulls(limits::jsonb)
+$$;
+
+-- What stands in a task's row is its contract's to say.
+CREATE FUNCTION check_task(k json, of_contract json) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    field text;
+BEGIN
+    FOREACH field IN ARRAY ARRAY['tenant', 'risk', 'requested_by', 'commit_authority'] LOOP
+        IF k ->> field IS DISTINCT FROM of_contract ->> field THEN
+            PERFORM checkrein.refuse('CR002',
+                format('the %s of a task is not that of its contract', field), field);
+        END IF;
+    END LOOP;
+    IF checkrein.given_limits(k -> 'budget') IS DISTINCT FROM checkrein.given_limits(of_contract -> 'budgets') THEN
+        PERFORM checkrein.refuse('CR002', 'the budget of a task is not that of its contract', 'budget');
+    END IF;
+END $$;
+
+-- Of one commit attempt: one act, its repeats, and the look at what came of it (graph/commit.py).
+CREATE FUNCTION commit_budgets() RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+    SELECT '{"steps": 4, "model_tokens": 1000000, "wall_time_s": 3600, "tool_calls": 20,
+        "repairs": 0}'::jsonb
+$$;
+
+-- An attempt has its task's contract, its task's budgets and its task's parent, whoever starts it.
+CREATE FUNCTION check_attempt(x json, p json) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    t checkrein.tasks;
+    limits jsonb;
+BEGIN
+    SELECT * INTO t FROM checkrein.tasks WHERE task_id = x ->> 'task_id';
+    -- The text first: it is the same in all but a forged case, and may hold what jsonb does not.
+    IF t.contract::text IS DISTINCT FROM (p -> 'contract')::text THEN
+        IF t.contract::jsonb IS DISTINCT FROM (p -> 'contract')::jsonb THEN
+            PERFORM checkrein.refuse('CR002', 'the contract of an attempt is its task''s', 'contract');
+        END IF;
+    END IF;
+    limits := CASE x ->> 'purpose' WHEN 'commit' THEN checkrein.commit_budgets()
+                                   ELSE checkrein.given_limits(t.contract -> 'budgets') END;
+    IF checkrein.given_limits(p -> 'budgets') IS DISTINCT FROM limits THEN
+        PERFORM checkrein.refuse('CR002', 'the budgets of an attempt are those of its task', 'budgets');
+    ELSIF x ->> 'parent' IS DISTINCT FROM t.parent THEN
+        PERFORM checkrein.refuse('CR002', 'an attempt draws on the parent of its task', 'parent');
     END IF;
 END $$;
 
@@ -642,6 +716,7 @@ BEGIN
                 p -> 'contract', k -> 'input_refs', k ->> 'risk', k -> 'budget',
                 k ->> 'requested_by', k ->> 'commit_authority', 'CREATED', checkrein.now(),
                 k ->> 'parent');
+            PERFORM check_task(k, p -> 'contract');
             IF json_typeof(p #> '{contract,shared_budgets}') = 'object' THEN
                 PERFORM open_pool(k ->> 'tenant', k ->> 'task_id', 'task',
                                   p #> '{contract,shared_budgets}');
@@ -653,6 +728,9 @@ BEGIN
                 PERFORM check_commit(x, p -> 'contract');
             ELSE
                 PERFORM step_task(x ->> 'task_id', 'attempt_started');
+            END IF;
+            IF EXISTS (SELECT FROM tasks WHERE task_id = x ->> 'task_id') THEN
+                PERFORM check_attempt(x, p);
             END IF;
             INSERT INTO attempts (tenant, attempt_id, task_id, number, body, contract, status,
                 started_at)

@@ -107,6 +107,7 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = checkrein, pg_catalog, 
         'turn', CASE WHEN t.turn IS NOT NULL THEN json_build_object('turn', t.turn,
             'status', t.status, 'raw_ref', t.raw_ref, 'manifest_ref', t.manifest_ref,
             'sent', t.sent, 'lowest_trust', t.lowest_trust, 'model_tries', t.model_tries,
+            'model', t.model,
             'waits_for', t.waits_for, 'text', coalesce(t.text, '')) END,
         'actions', coalesce(actions_json(of_attempt, t.turn), '[]'),
         'observed', coalesce((SELECT json_agg(o.position) FROM observations o

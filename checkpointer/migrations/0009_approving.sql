@@ -1,5 +1,63 @@
 -- What people's answers do to requests, actions and permissions; `project` calls these.
 
+-- Whether the contract gives a person a role.
+CREATE FUNCTION has_role(of_contract json, role text, who text) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT coalesce((of_contract #> ARRAY['approvals', 'roles', role])::jsonb ? who, false)
+$$;
+
+-- The commit authority is named by a role of the contract, or by its own name.
+CREATE FUNCTION is_authority(of_contract json, who text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT coalesce(who = of_contract ->> 'commit_authority'
+        OR checkrein.has_role(of_contract, of_contract ->> 'commit_authority', who), false)
+$$;
+
+-- Asserted names are good up to the risk that the contract says, and nobody who was revoked counts.
+CREATE FUNCTION check_known(of_tenant text, of_contract json, who text, proven boolean) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    ranks text[] := ARRAY['low', 'medium', 'high'];
+BEGIN
+    IF NOT proven AND array_position(ranks, of_contract ->> 'risk')
+       > array_position(ranks, of_contract #>> '{approvals,asserted_up_to}') THEN
+        PERFORM checkrein.refuse('CR006', format('the name %s is only asserted', who), 'identity');
+    ELSIF NOT coalesce((SELECT granted FROM checkrein.authority WHERE tenant = of_tenant
+                        AND kind = 'user' AND value = who ORDER BY n DESC LIMIT 1), true) THEN
+        PERFORM checkrein.refuse('CR010', format('user:%s is revoked', who), 'user:' || who);
+    END IF;
+END $$;
+
+-- Who may judge a sealed state: the people of the role that was asked, but for whoever asked for
+-- the task where duties are separated.
+CREATE FUNCTION check_may_judge(a attempts, role text, p json) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    who text := p ->> 'by';
+BEGIN
+    IF NOT checkrein.has_role(a.contract, role, who) AND NOT (who = 'anonymous'
+        AND (a.contract #>> '{approvals,anonymous}')::boolean) THEN
+        PERFORM checkrein.refuse('CR006', format('%s may not judge as %s', who, role), 'role');
+    ELSIF (a.contract #>> '{approvals,separation_of_duty}')::boolean
+          AND who = a.contract ->> 'requested_by' THEN
+        PERFORM checkrein.refuse('CR006', format('%s asked for this task', who), 'requester');
+    END IF;
+    PERFORM checkrein.check_known(a.tenant, a.contract, who, (p ->> 'authenticated')::boolean);
+END $$;
+
+-- Who may sign what was verified: an accepter, or whoever asked for it; under that very word.
+CREATE FUNCTION check_may_accept(a attempts, p json) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    who text := p ->> 'by';
+    as_what text := CASE WHEN checkrein.has_role(a.contract, 'accepter', who) THEN 'accepter'
+                         WHEN who = a.contract ->> 'requested_by' THEN 'requester' END;
+BEGIN
+    IF as_what IS NULL OR as_what IS DISTINCT FROM p ->> 'authority' THEN
+        PERFORM checkrein.refuse('CR006', format('%s may not accept this result', who), 'role');
+    ELSIF who = 'anonymous' THEN
+        PERFORM checkrein.refuse('CR006', 'nobody in particular cannot sign', 'identity');
+    END IF;
+    PERFORM checkrein.check_known(a.tenant, a.contract, who, (p ->> 'authenticated')::boolean);
+END $$;
+
 -- How many people said yes and still may: one whose name was revoked since does not count.
 CREATE FUNCTION yes_count(r approvals) RETURNS bigint LANGUAGE sql VOLATILE AS $$
     SELECT count(*) FROM checkrein.grants g

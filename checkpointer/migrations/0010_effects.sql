@@ -73,9 +73,12 @@ BEGIN
     END IF;
     SELECT s.kind || ':' || s.value INTO found
     FROM checkrein.actions x
+    LEFT JOIN checkrein.turns t ON t.attempt_id = x.attempt_id AND t.turn = x.turn
     CROSS JOIN LATERAL (VALUES ('user', a.contract ->> 'requested_by'),
         ('user', a.body #>> '{commit,by}'),
-        ('agent', a.body ->> 'model'), ('capability', regexp_replace(x.type, '@[^@]*$', '')),
+        -- The model that proposed it: the attempt's own, or the one that stood in for it.
+        ('agent', coalesce(t.model, a.body ->> 'model')),
+        ('capability', regexp_replace(x.type, '@[^@]*$', '')),
         ('resource', x.resource)) AS s(kind, value)
     JOIN LATERAL (SELECT granted FROM checkrein.authority w WHERE w.tenant = a.tenant
                   AND w.kind = s.kind AND w.value = s.value ORDER BY n DESC LIMIT 1) AS w ON true

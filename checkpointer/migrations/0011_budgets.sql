@@ -100,7 +100,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- A child counts in all pools of its parent, and begins only where one more child fits.
+-- A child counts in all pools of its parent, and begins only where one more child fits. The commit
+-- of what a child made is a person's act: it draws on them too, whatever became of the parent.
 CREATE FUNCTION become_child(a attempts, of_parent text, currency text) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -111,6 +112,8 @@ BEGIN
     FOR SHARE;
     IF NOT FOUND OR of_parent = a.attempt_id THEN
         PERFORM checkrein.refuse('CR004', format('there is no attempt %s to be a child of', of_parent));
+    ELSIF a.body ->> 'purpose' = 'commit' THEN
+        NULL;
     ELSIF checkrein.has_ended(x.status) THEN
         PERFORM checkrein.refuse('CR008', format('the parent has ended: %s', x.status), x.status);
     ELSIF x.cancel_reason IS NOT NULL THEN
@@ -134,10 +137,12 @@ CREATE FUNCTION begin_drawing(a attempts, p json) RETURNS void LANGUAGE plpgsql 
 BEGIN
     PERFORM checkrein.open_pool(a.tenant, a.attempt_id, 'attempt', p -> 'budgets');
     INSERT INTO checkrein.draws SELECT a.tenant, a.attempt_id, pool, false
-    FROM checkrein.pools WHERE pool IN (a.attempt_id, a.task_id);
+    FROM checkrein.pools
+    WHERE (pool, kind) IN ((a.attempt_id, 'attempt'), (a.task_id, 'task'));
     IF a.body ->> 'parent' IS NOT NULL THEN
         PERFORM checkrein.become_child(a, a.body ->> 'parent', coalesce(
-            p #>> '{budgets,money,currency}', a.contract #>> '{shared_budgets,money,currency}'));
+            a.contract #>> '{budgets,money,currency}',
+            a.contract #>> '{shared_budgets,money,currency}'));
     END IF;
 END $$;
 

@@ -106,6 +106,13 @@ FROM checkrein.events e
 WHERE e.attempt_id = %(attempt)s AND e.type = 'environment_chosen'
 ORDER BY e.seq DESC LIMIT 1
 
+-- name: opinions
+SELECT e.payload::json ->> 'check_id' AS check_id, e.payload::json -> 'result' AS result
+FROM checkrein.events e
+WHERE e.attempt_id = %(attempt)s AND e.type = 'judge_answered'
+    AND e.payload::json ->> 'state_digest' = %(sealed)s
+ORDER BY e.seq
+
 -- name: repeats
 SELECT 1 AS found
 FROM checkrein.attempts mine

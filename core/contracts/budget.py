@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import Field
 
@@ -11,6 +12,9 @@ MOST = 10**12
 """The largest limit: more than anybody spends, and far from the end of a 64-bit number."""
 
 PER_MILLION = 1_000_000
+
+ModelName = Annotated[str, Field(min_length=1, max_length=512)]
+"""A model string, as the contract names a model."""
 
 
 class Budget(StrEnum):
@@ -49,6 +53,13 @@ OF_TOOL_CALLS = (Budget.TOOL_CALLS, Budget.HIGH_RISK_ACTIONS, Budget.MONEY)
 """Budgets that a tool call draws on."""
 
 
+class Price(Frozen):
+    """What one model's tokens cost, in minor units, where it differs from the common price."""
+
+    input_per_million: int = Field(ge=0, le=10**9, strict=True)
+    output_per_million: int = Field(ge=0, le=10**9, strict=True)
+
+
 class Money(Frozen):
     """Money: a limit, and what a model's tokens cost, all in minor units (cents) of one currency.
 
@@ -58,16 +69,20 @@ class Money(Frozen):
         currency: three letters, by ISO 4217.
         input_per_million, output_per_million: the price of a million tokens. Of each call the sum
             is rounded up to a whole unit.
+        models: prices of models that have their own, by the name that the contract gives the model
+            (a fallback, a reviewer, a judge); every other one is charged at the common price.
     """
 
     limit: int = Field(gt=0, le=MOST, strict=True)
     currency: str = Field(pattern=r"^[A-Z]{3}$")
     input_per_million: int = Field(ge=0, le=10**9, strict=True)
     output_per_million: int = Field(ge=0, le=10**9, strict=True)
+    models: dict[ModelName, Price] = Field(default_factory=dict[ModelName, Price], max_length=64)
 
-    def price(self, input_tokens: int, output_tokens: int) -> int:
-        """What one model call costs, in minor units, rounded up."""
-        micro = input_tokens * self.input_per_million + output_tokens * self.output_per_million
+    def price(self, model: str, input_tokens: int, output_tokens: int) -> int:
+        """What one call of a model costs, in minor units, rounded up."""
+        of: Money | Price = self.models.get(model, self)
+        micro = input_tokens * of.input_per_million + output_tokens * of.output_per_million
         return -(-micro // PER_MILLION)
 
 

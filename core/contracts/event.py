@@ -63,6 +63,7 @@ from checkrein.contracts.event_turn import (
     BudgetWarning,
     CandidateSealed,
     ContextCompiled,
+    JudgeAnswered,
     JudgementAsked,
     JudgementGiven,
     ModelRequested,
@@ -112,6 +113,7 @@ __all__ = [
     "Event",
     "GENESIS",
     "IntentBound",
+    "JudgeAnswered",
     "JudgementAsked",
     "JudgementGiven",
     "ModelRequested",
@@ -197,6 +199,7 @@ Payload = Annotated[
     | NoProgressNoticed
     | CandidateSealed
     | VerificationStarted
+    | JudgeAnswered
     | JudgementAsked
     | JudgementGiven
     | VerificationFinished

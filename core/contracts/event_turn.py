@@ -12,7 +12,7 @@ from checkrein.contracts.judgement import NOTE_LIMIT, Word
 from checkrein.contracts.progress import Notice
 from checkrein.contracts.proposal import Usage
 from checkrein.contracts.task import Name
-from checkrein.contracts.verification import VerificationResult
+from checkrein.contracts.verification import CheckResult, VerificationResult
 
 
 class ContextCompiled(PayloadBase):
@@ -198,6 +198,16 @@ class JudgementGiven(PayloadBase):
     by: str
     authenticated: bool = False
     note: str = Field(default="", max_length=NOTE_LIMIT)
+
+
+class JudgeAnswered(PayloadBase):
+    """A model that judges said pass or fail of the sealed state; it is not asked of it again."""
+
+    type: Literal["judge_answered"] = "judge_answered"
+    turn: int
+    check_id: str
+    state_digest: str
+    result: CheckResult
 
 
 class VerificationFinished(PayloadBase):

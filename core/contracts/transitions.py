@@ -109,6 +109,8 @@ def _attempt() -> Table:
         (T.VERIFYING, "repair"): T.RUNNING,
         # A person must look at the sealed candidate; whoever goes on then verifies it anew.
         (T.VERIFYING, f"suspended:{T.WAITING_FOR_USER}"): T.WAITING_FOR_USER,
+        # A judge's call does not fit: with a larger budget it is asked then.
+        (T.VERIFYING, f"suspended:{T.BUDGET_EXHAUSTED}"): T.BUDGET_EXHAUSTED,
         (T.VERIFYING, "verified"): T.CANDIDATE_VERIFIED,
         (T.VERIFYING, "not_verified"): T.FAILED_VERIFICATION,
         (T.CANCELLING, "cancelled"): T.CANCELLED,

@@ -49,6 +49,10 @@ class Judge(Protocol):
         """How people name it, for example `openai:gpt-5`."""
         ...
 
+    def most(self, question: Question) -> Usage:
+        """The worst case of asking once; reserved before it."""
+        ...
+
     async def opinion(self, question: Question) -> Opinion:
         """Ask once.
 

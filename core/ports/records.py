@@ -19,11 +19,14 @@ from checkrein.contracts.observation import Observation
 from checkrein.contracts.permission import Permission
 from checkrein.contracts.progress import Notice
 from checkrein.contracts.task import Task, TaskContract
-from checkrein.contracts.verification import VerificationResult
+from checkrein.contracts.verification import CheckResult, VerificationResult
 
 
 class TurnState(Frozen):
-    """The newest turn. status: REQUESTED (model called), RESPONDED (reply stored), CLOSED."""
+    """The newest turn. status: REQUESTED (model called), RESPONDED (reply stored), CLOSED.
+
+    `model`: by which name the model was asked; None before it was.
+    """
 
     turn: int
     status: str
@@ -32,6 +35,7 @@ class TurnState(Frozen):
     sent: str = ""
     lowest_trust: str = "platform"
     model_tries: int = 0
+    model: str | None = None
     waits_for: str | None = None
     text: str = ""
 
@@ -299,6 +303,10 @@ class Records(Protocol):
 
     async def milestones(self, attempt_id: str) -> list[Milestone]:
         """The events that tell the three finishes, oldest first."""
+        ...
+
+    async def opinions(self, attempt_id: str, state_digest: str) -> dict[str, CheckResult]:
+        """What judges said of one state in this attempt, by check_id."""
         ...
 
     async def environment(self, attempt_id: str) -> ChosenEnvironment | None:

@@ -1,12 +1,13 @@
 """Verifiers: independent code that looks at the world, not at the model's words."""
 
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pydantic import Field, SecretStr
 
 from checkrein.contracts.check import Check
 from checkrein.contracts.codec import Frozen
+from checkrein.contracts.proposal import Usage
 from checkrein.contracts.task import TaskContract
 from checkrein.contracts.verification import CheckResult
 from checkrein.ports.workspace import Workspace
@@ -48,5 +49,28 @@ class Verifier(Protocol):
 
         Raises:
             EnvironmentFault: the machine lacks what the check needs.
+        """
+        ...
+
+
+class Bill(Frozen):
+    """What verifying one check may cost: which model is asked, and the worst case of it."""
+
+    model: str
+    most: Usage
+
+
+@runtime_checkable
+class PaidVerifier(Protocol):
+    """A verifier that asks a model, whose call is reserved before it and booked after it."""
+
+    async def bill(self, check: Check, examination: Examination) -> Bill | None:
+        """The worst case of `verify`; None where nobody would be asked. Asks nobody itself.
+
+        What the call came to is said by `input_tokens` and `output_tokens` of the result's
+        `measured`; where these are missing nobody knows, and the worst case is booked.
+
+        Raises:
+            EnvironmentFault: the copy cannot be read.
         """
         ...

@@ -153,6 +153,7 @@ TELLERS: dict[type[Any], Teller] = {
     e.CandidateSealed: lambda p: f"turn {p.turn}: claims to be done: {p.summary}",
     e.VerificationStarted: lambda p: f"verifies {p.state_digest[:19]}",
     e.VerificationFinished: _verified,
+    e.JudgeAnswered: lambda p: f"{p.result.name} of {p.state_digest[:19]}: {p.result.status}",
     e.JudgementAsked: lambda p: f"asks {p.role} to judge {p.state_digest[:19]}: {p.question}",
     e.JudgementGiven: _judged,
     e.CancelRequested: lambda p: f"{p.by} asks for the end: {p.reason}",

@@ -8,7 +8,7 @@ from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.task import TaskContract
 from checkrein.graph.judgements import may_judge
 from checkrein.graph.report import Report
-from checkrein.nodes.approvers import asserted_is_enough, may_answer
+from checkrein.nodes.approvers import asserted_is_enough, authorities, may_answer
 
 _S = AttemptStatus
 
@@ -71,10 +71,10 @@ def _after_the_end(report: Report, contract: TaskContract) -> NextSteps:
     if report.verified:
         out = f"evidence-{report.task_id[:8]}"
         export = f"checkrein evidence export {report.task_id} --out {out}"
-        who = contract.commit_authority
-        if report.task_status != "VERIFIED" or who is None:
+        people = authorities(contract)
+        if report.task_status != "VERIFIED" or not people:
             return NextSteps([export])
-        proof = f" --as {shlex.quote(who)}" if asserted_is_enough(contract) else ""
+        proof = f" --as {shlex.quote(people[0])}" if asserted_is_enough(contract) else ""
         return NextSteps([export, f"checkrein commit {report.task_id}{proof}"])
     if report.purpose == "commit":
         return NextSteps(

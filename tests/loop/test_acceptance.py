@@ -9,7 +9,7 @@ import pytest
 
 from checkrein.compose import Parts
 from checkrein.contracts.approval import Approver
-from checkrein.contracts.event import PauseRequested, Payload, UserAccepted
+from checkrein.contracts.event import CandidateSealed, PauseRequested, Payload, UserAccepted
 from checkrein.errors import ConflictError, InputError
 from checkrein.graph.acceptance import accept
 from checkrein.graph.evidence import export
@@ -85,6 +85,12 @@ async def test_who_may_not_sign(tmp_path: Path, settings: Settings) -> None:
         assert twice.value.code == "accepted_already"
 
 
+async def hash_of(parts: Parts, attempt_id: str) -> str:
+    """The hash of the candidate that was sealed last."""
+    told = await loops.payloads(parts, attempt_id)
+    return [p for p in told if isinstance(p, CandidateSealed)][-1].candidate_hash
+
+
 async def test_the_database_keeps_signatures_in_their_place(
     tmp_path: Path, settings: Settings
 ) -> None:
@@ -99,14 +105,21 @@ async def test_the_database_keeps_signatures_in_their_place(
             authority="requester",
             authenticated=False,
         )
+        true = good.model_copy(update={"candidate_hash": await hash_of(parts, done.attempt_id)})
         refused: list[list[Payload]] = [
             [good],
+            [true.model_copy(update={"by": "mallory"})],
+            [true.model_copy(update={"authority": "accepter"})],
             [PauseRequested(by="alice")],
             [good, PauseRequested(by="x")],
         ]
         for payloads in refused:
             with pytest.raises(ConflictError):
                 await parts.events.append(done.attempt_id, payloads, fence=None)
+        await parts.events.say("local", "user", "alice", granted=False, by="root", reason="left")
+        with pytest.raises(ConflictError, match="alice is revoked"):
+            await parts.events.append(done.attempt_id, [true], fence=None)
+        await parts.events.say("local", "user", "alice", granted=True, by="root", reason="back")
         answers = await asyncio.gather(
             *(sign(parts, done.task_id, ALICE) for _ in range(3)), return_exceptions=True
         )

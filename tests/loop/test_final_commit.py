@@ -9,11 +9,13 @@ import pytest
 
 from checkrein.compose import Parts
 from checkrein.contracts.approval import Approver
+from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.budget import Budget
 from checkrein.contracts.event import AttemptStarted
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import CheckreinError, ConflictError, InputError
 from checkrein.graph.acceptance import accept
-from checkrein.graph.commit import planned
+from checkrein.graph.commit import BUDGETS, planned
 from checkrein.graph.report import Report
 from checkrein.harness import Harness
 from checkrein.settings import Settings
@@ -239,6 +241,74 @@ async def test_a_model_never_publishes(tmp_path: Path, settings: Settings) -> No
         assert "action_proposed" not in told
 
 
+async def test_a_childs_commit_draws_on_its_parents_budgets(
+    tmp_path: Path, settings: Settings
+) -> None:
+    """Protects a parent's budgets: what hands over a child's work is counted as its work was."""
+    (tmp_path / "parent").mkdir()
+    asks = loops.contract(
+        tmp_path / "parent", [loops.says("", loops.call("ask_user", question="?"))]
+    )
+    async with loops.opened(settings) as (harness, parts):
+        above = await harness.run(asks)
+        child = await harness.run(task(tmp_path, policy=loops.ALLOW_ALL), parent=above.attempt_id)
+        assert child.verified
+        await harness.cancel(above.attempt_id, by="alice", reason="no longer needed")
+        before = {x.budget: x for x in await parts.records.books(above.attempt_id)}
+        done = await parts.front_door.commit(child.task_id, BOB)
+        lines = await parts.records.books(done.attempt_id)
+        after = {x.budget: x for x in await parts.records.books(above.attempt_id)}
+    assert done.status is AttemptStatus.CANDIDATE_VERIFIED
+    assert above.attempt_id in {line.pool for line in lines}
+    assert all(line.balances for line in lines)
+    assert after[Budget.TOOL_CALLS].spent == before[Budget.TOOL_CALLS].spent + 1
+
+
+async def test_the_authority_may_be_a_role(tmp_path: Path, settings: Settings) -> None:
+    """Protects: a role means the same for a commit as for a budget, at the gate and in the store."""
+    roles = {"publisher": ["bob"], "approver": ["bob", "eve"]}
+    asked = task(tmp_path, commit_authority="publisher", approvals={"roles": roles})
+    async with loops.opened(settings) as (harness, parts):
+        report = await verified(harness, asked)
+        with pytest.raises(InputError, match="names bob"):
+            await parts.front_door.commit(report.task_id, Approver(name="eve"))
+        done = await parts.front_door.commit(report.task_id, BOB)
+        told = await loops.payloads(parts, done.attempt_id)
+    assert done.status is AttemptStatus.CANDIDATE_VERIFIED and told
+
+
+async def test_the_database_itself_refuses_whoever_may_not_commit(
+    tmp_path: Path, settings: Settings
+) -> None:
+    """Protects: proof and revocation count in the transaction that begins a commit."""
+    proven = Approver(name="bob", authenticated=True)
+    state = [{"file_state": {"path": "a.txt"}}]
+    async with loops.opened(settings) as (harness, parts):
+        report = await harness.run(
+            task(tmp_path, risk="medium", success=state, policy=loops.ALLOW_ALL)
+        )
+        contract = await parts.events.contract(report.attempt_id)
+        position = await parts.records.position(report.attempt_id)
+        plan = await planned(
+            parts.events, parts.records, parts.front_door.opener, report.task_id, proven
+        )
+
+        async def begin(*, authenticated: bool) -> str | None:
+            commit = plan.commit.model_copy(update={"authenticated": authenticated})
+            forged = position.attempt.model_copy(
+                update={"attempt_id": "c1", "number": 2, "purpose": "commit", "commit": commit}
+            )
+            stored = contract.model_dump(mode="json")
+            started = AttemptStarted(attempt=forged, contract=stored, budgets=BUDGETS)
+            with pytest.raises(ConflictError) as refused:
+                await parts.events.start([started])
+            return refused.value.code
+
+        assert await begin(authenticated=False) == "approval_does_not_bind"
+        await parts.events.say("local", "user", "bob", granted=False, by="carol", reason="gone")
+        assert await begin(authenticated=True) == "revoked"
+
+
 async def test_the_database_itself_refuses_a_forged_commit(
     tmp_path: Path, settings: Settings
 ) -> None:
@@ -265,9 +335,8 @@ async def test_the_database_itself_refuses_a_forged_commit(
                     "commit": plan.commit.model_copy(update={name: value}),
                 }
             )
-            started = AttemptStarted(
-                attempt=forged, contract=contract.model_dump(mode="json"), budgets=contract.budgets
-            )
+            stored = contract.model_dump(mode="json")
+            started = AttemptStarted(attempt=forged, contract=stored, budgets=BUDGETS)
             with pytest.raises(ConflictError) as refused:
                 await parts.events.start([started])
             assert refused.value.code == "illegal_transition"

@@ -1,15 +1,19 @@
 """A person judges the sealed candidate: asked by the gate, bound to one state, heard once."""
 
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from loops import DONE, call, contract, model_calls, opened, payloads, says
 
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.event import JudgementAsked, JudgementGiven
-from checkrein.contracts.task import TaskContract
+from checkrein.contracts.judgement import Judgement
+from checkrein.contracts.task import ApprovalRules, TaskContract
 from checkrein.errors import CheckreinError, ConflictError, InputError
+from checkrein.nodes.judgement import counts as judgement_counts
+from checkrein.ports.records import Position
 from checkrein.settings import Settings
 
 HUMAN = {"human": {"role": "lawyer", "question": "Is every finding right?"}}
@@ -187,6 +191,11 @@ async def test_nothing_is_judged_that_nobody_asked_about(
     async with opened(settings) as (harness, parts):
         waits = await harness.run(task(tmp_path, [WRITE, DONE]))
         (asked,) = waits.judgements
+        word = JudgementGiven(
+            check=asked.check, state_digest=asked.state_digest, verdict="pass", by="mallory"
+        )
+        with pytest.raises(ConflictError, match="may not judge as lawyer"):
+            await parts.events.append(waits.attempt_id, [word], fence=None)
         forged = [
             JudgementGiven(check=asked.check, state_digest="sha256:x", verdict="pass", by="lea"),
             JudgementGiven(check="other", state_digest=asked.state_digest, verdict="pass", by="x"),
@@ -215,3 +224,50 @@ async def test_a_cancel_ends_the_waiting(tmp_path: Path, settings: Settings) -> 
         ended = await harness.cancel(waits.attempt_id, by="bob", reason="enough")
         await payloads(parts, waits.attempt_id)
     assert ended.status is AttemptStatus.CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("by", "approvals", "risk", "code"),
+    [
+        ("alice", {"separation_of_duty": True}, "low", "approval_does_not_bind"),
+        ("lea", {}, "medium", "approval_does_not_bind"),
+        ("lea", {}, "low", "revoked"),
+        ("anonymous", {}, "low", "approval_does_not_bind"),
+    ],
+)
+async def test_the_database_itself_asks_who_judges(
+    by: str,
+    approvals: dict[str, Any],
+    risk: str,
+    code: str,
+    tmp_path: Path,
+    settings: Settings,
+) -> None:
+    """Protects: no program records a verdict of somebody who may not, whatever was checked before."""
+    given = task(tmp_path, [WRITE, DONE], approvals={"roles": ROLES} | approvals, risk=risk)
+    async with opened(settings) as (harness, parts):
+        waits = await harness.run(given)
+        (asked,) = waits.judgements
+        if code == "revoked":
+            await parts.events.say("local", "user", by, granted=False, by="root", reason="left")
+        word = JudgementGiven(
+            check=asked.check, state_digest=asked.state_digest, verdict="pass", by=by
+        )
+        with pytest.raises(ConflictError) as refused:
+            await parts.events.append(waits.attempt_id, [word], fence=None)
+        assert refused.value.code == code
+
+
+def test_the_requesters_own_yes_does_not_count_where_duties_are_separated() -> None:
+    """Protects the gate: it asks once more whose word counts, by the same rules as the door."""
+    rules = ApprovalRules(roles=ROLES, separation_of_duty=True)
+    asked = Judgement(
+        turn=1, check="c", role="lawyer", question="?", state_digest="sha256:1", verdict="pass"
+    )
+    given = TaskContract.model_validate(
+        {"goal": "x", "requested_by": "alice", "success": [TRUE], "approvals": rules}
+    )
+    nobody_revoked = SimpleNamespace(revocations=[])
+    for by, counts in (("alice", False), ("lea", True)):
+        word = asked.model_copy(update={"by": by})
+        assert judgement_counts(given, cast("Position", nobody_revoked), word) is counts

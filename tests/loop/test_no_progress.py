@@ -165,6 +165,25 @@ async def test_the_fallback_decides_from_the_switch_on(tmp_path: Path, settings:
     assert "other.yaml" in actors[-1]
 
 
+async def test_each_models_calls_are_booked_at_its_own_price(
+    tmp_path: Path, settings: Settings
+) -> None:
+    """Protects the money: a fallback that costs more is not booked as the model it stands for."""
+    work = [LOOK] * 20
+    mended = loops.says("", loops.call("workspace.write_file", path="a.txt", content="two\n"))
+    other = script(tmp_path, "other.yaml", [*work[:7], mended, loops.DONE])
+    dear = {"input_per_million": 10**8, "output_per_million": 10**8}
+    money = {"limit": 10**9, "currency": "EUR", "input_per_million": 0, "output_per_million": 0}
+    limits = {"money": money | {"models": {other: dear}}}
+    contract = task(tmp_path, work, fallback_model=other, budgets=limits)
+    report, told = await run(tmp_path, settings, contract)
+    assert report.status is AttemptStatus.CANDIDATE_VERIFIED
+    calls = [
+        p for p in told if isinstance(p, ModelRequested) and p.model == contract.fallback_model
+    ]
+    assert report.budgets[Budget.MONEY].spent == len(calls) * 15 * 100 > 0
+
+
 @pytest.mark.shows(200)
 async def test_the_reviewer_is_asked_before_a_person(tmp_path: Path, settings: Settings) -> None:
     """Protects: an independent model's words reach the one that works; they decide nothing."""

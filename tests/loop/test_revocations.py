@@ -1,5 +1,6 @@
 """Rights that people take back count at once, whatever a policy says and somebody approved."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from loops import ASK_ALL, DONE, call, contract, opened, payloads, says
 
 from checkrein import capability
 from checkrein.contracts.attempt import AttemptStatus
-from checkrein.contracts.event import Observed
+from checkrein.contracts.event import ActionProposed, Observed
 from checkrein.settings import Settings
 
 
@@ -51,6 +52,48 @@ async def test_a_revocation_between_approval_and_dispatch(
     assert seen.status == "denied"
     assert seen.diagnostics is not None
     assert seen.diagnostics.error_type == "revoked"
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_a_revoked_fallback_does_not_act(
+    late: bool, tmp_path: Path, settings: Settings
+) -> None:
+    """Protects: who acts is the model that proposed, at the policy and in the database alike."""
+    taken: list[str] = []
+    look = says("", call("workspace.read", path="a.txt"))
+    other = tmp_path / "other.yaml"
+    script = {"version": 1, "turns": [PAY] * 20}
+    other.write_text(json.dumps(script), encoding="utf-8")
+    name = f"scripted:{other}"
+    pay = paying(taken)
+    prepare = pay.prepare
+    async with opened(settings, pay) as (harness, parts):
+
+        async def revoke() -> None:
+            await parts.events.say("local", "agent", name, granted=False, by="carol", reason="stop")
+
+        async def prepared(args: dict[str, Any], *, preview: bool = True) -> Any:
+            if late:
+                await revoke()
+            return await prepare(args, preview=preview)
+
+        pay.prepare = prepared
+        if not late:
+            await revoke()
+        task = contract(
+            tmp_path,
+            [look] * 20,
+            capabilities=["till.pay", "workspace.read"],
+            fallback_model=name,
+        )
+        report = await harness.run(task)
+        told = await payloads(parts, report.attempt_id)
+    assert (taken, report.effects) == ([], {})
+    proposed = [p.action for p in told if isinstance(p, ActionProposed)]
+    paid = {action.action_id for action in proposed if action.type.startswith("till.pay")}
+    assert {action.actor for action in proposed if action.action_id in paid} == {name}
+    seen = [p.observation for p in told if isinstance(p, Observed)]
+    assert {o.status for o in seen if o.action_id in paid} == {"denied"}
 
 
 @pytest.mark.shows(112)

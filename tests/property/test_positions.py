@@ -20,6 +20,7 @@ from position_fold import after
 from checkrein.contracts.budget import Budget, BudgetLimits
 from checkrein.contracts.decision import Verdict
 from checkrein.contracts.event import Payload, check_chain
+from checkrein.contracts.task import ApprovalRules
 from checkrein.errors import CheckreinError, ConflictError
 from checkrein.ports.records import Position
 from checkrein.testing.conformance.story import contract_of
@@ -39,7 +40,9 @@ class Walk:
         self._dice = dice
         self._run = runner.run
         self._store = store
-        self.attempt_id = self._run(store.begun(contract_of(budgets=LIMITS)))
+        people = ApprovalRules(roles={"r": ["bob"]})
+        contract = contract_of(budgets=LIMITS).model_copy(update={"approvals": people})
+        self.attempt_id = self._run(store.begun(contract))
         fence = self._run(store.fence(self.attempt_id))
         found = self.plain(self._run(store.records.position(self.attempt_id)))
         self.folded = Folded(found.attempt, dict(found.budgets), fence, found.head_seq)

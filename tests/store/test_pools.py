@@ -7,18 +7,21 @@ from collections import Counter
 import pytest
 from open_store import OpenStore, opened_store
 
+from checkrein.contracts import ids
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.budget import Budget, BudgetLimits, Money, SharedLimits
 from checkrein.contracts.event import (
     AttemptEnded,
+    AttemptStarted,
     BudgetReserved,
     BudgetSettled,
     CancelRequested,
     Payload,
+    TaskCreated,
 )
-from checkrein.contracts.task import TaskContract
+from checkrein.contracts.task import Risk, TaskContract
 from checkrein.errors import BudgetExceededError, CheckreinError, ConflictError, InputError
-from checkrein.testing.conformance.story import contract_of
+from checkrein.testing.conformance.story import contract_of, opening
 
 CALLS, TOKENS, CHILDREN = Budget.TOOL_CALLS, Budget.MODEL_TOKENS, Budget.CHILDREN
 EUROS = Money(limit=1_000, currency="EUR", input_per_million=300, output_per_million=1_500)
@@ -204,3 +207,41 @@ async def test_the_time_of_a_pool_is_that_of_all_its_attempts(store: OpenStore) 
     assert (line.limit, line.spent) == (100, 90)
     (near,) = (await store.records.position(second)).near
     assert (near.budget, near.used) == (Budget.WALL_TIME_S, 90)
+
+
+@pytest.mark.parametrize("what", ["contract", "budgets", "parent", "no parent"])
+async def test_an_attempt_has_what_its_task_has(store: OpenStore, what: str) -> None:
+    """Protects: no program begins an attempt under another contract, limit or pool than its task's."""
+    parent = await store.begun(sharing(tool_calls=10))
+    contract = contract_of(budgets=BudgetLimits(steps=3))
+    mine = parent if what == "no parent" else None
+    attempt_id = ids.new_attempt_id()
+    created, started = opening(attempt_id, contract=contract, parent=mine)
+    assert isinstance(started, AttemptStarted)
+    more = BudgetLimits(steps=4)
+    changes: dict[str, dict[str, object]] = {
+        "contract": {"contract": contract_of(budgets=more).model_dump(mode="json")},
+        "budgets": {"budgets": more},
+        "parent": {"attempt": started.attempt.model_copy(update={"parent": parent})},
+        "no parent": {"attempt": started.attempt.model_copy(update={"parent": None})},
+    }
+    with pytest.raises(ConflictError) as refused:
+        await store.events.start([created, started.model_copy(update=changes[what])])
+    assert refused.value.code == "illegal_transition"
+    await store.events.start([created, started])
+
+
+async def test_a_task_has_what_its_contract_has(store: OpenStore) -> None:
+    """Protects: who asked, who commits and what it may use cannot differ from the contract."""
+    for field, value in {
+        "requested_by": "eve",
+        "commit_authority": "eve",
+        "risk": Risk.HIGH,
+        "tenant": "other",
+        "budget": BudgetLimits(steps=99),
+    }.items():
+        created, started = opening(ids.new_attempt_id())
+        assert isinstance(created, TaskCreated)
+        forged = created.model_copy(update={"task": created.task.model_copy(update={field: value})})
+        with pytest.raises(ConflictError, match="not that of its contract"):
+            await store.events.start([forged, started])

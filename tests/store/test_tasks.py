@@ -8,12 +8,13 @@ from open_store import OpenStore
 from payloads import ended, sealed, verified
 
 from checkrein.contracts import ids
-from checkrein.contracts.attempt import AttemptStatus
+from checkrein.contracts.attempt import AttemptStatus, CommitOf
 from checkrein.contracts.budget import BudgetLimits
-from checkrein.contracts.event import CancelRequested, Payload
+from checkrein.contracts.event import AttemptStarted, CancelRequested, Payload, TaskCreated
 from checkrein.contracts.task import Task, TaskStatus
 from checkrein.contracts.verification import CheckStatus
 from checkrein.errors import ConflictError, InputError
+from checkrein.graph.commit import BUDGETS
 from checkrein.testing.conformance.story import asked, contract_of, opening, replied
 
 REQUIRED = {
@@ -184,3 +185,32 @@ async def test_unfinished_attempts_are_those_that_somebody_should_work_on(
         (running, "RUNNING"),
         (cancelling, "CANCELLING"),
     ]
+
+
+async def test_a_commit_ends_verified_by_the_state_that_it_hands_over(store: OpenStore) -> None:
+    """Protects: a look at another state completes no task, whatever it found there."""
+    contract = contract_of().model_copy(update={"commit_authority": "bob"})
+    attempt_id = ids.new_attempt_id()
+    created, started = opening(attempt_id, contract=contract)
+    assert isinstance(created, TaskCreated) and isinstance(started, AttemptStarted)
+    task = created.task.model_copy(update={"commit_authority": "bob"})
+    await store.events.start([created.model_copy(update={"task": task}), started])
+    await ended_as(store, attempt_id, AttemptStatus.CANDIDATE_VERIFIED)
+    commit = CommitOf(
+        attempt_id=attempt_id,
+        state_digest="sha256:w1",
+        candidate_hash="sha256:c",
+        by="bob",
+        authenticated=True,
+    )
+    changed = {"attempt_id": "c1", "number": 2, "purpose": "commit", "commit": commit}
+    attempt = started.attempt.model_copy(update=changed)
+    begun = started.model_copy(update={"attempt": attempt, "budgets": BUDGETS})
+    await store.events.start([begun])
+    fence = await store.fence("c1")
+    elsewhere = [*asked(), *replied(), *sealed(digest="sha256:w2"), verified(digest="sha256:w2")]
+    done = ended(AttemptStatus.CANDIDATE_VERIFIED)
+    with pytest.raises(ConflictError, match="nother state was looked at"):
+        await store.append("c1", [*elsewhere, done], fence)
+    await store.append("c1", [*asked(), *replied(), *sealed(), verified(), done], fence)
+    assert (await store.records.task(task.task_id)).status is TaskStatus.COMPLETED

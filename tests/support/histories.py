@@ -44,6 +44,7 @@ from checkrein.contracts.event import (
     CancelRequested,
     CheckpointSaved,
     EnvironmentChosen,
+    JudgeAnswered,
     JudgementAsked,
     JudgementGiven,
     PauseRequested,
@@ -59,7 +60,7 @@ from checkrein.contracts.event import (
 )
 from checkrein.contracts.observation import ObservationStatus
 from checkrein.contracts.progress import Rung
-from checkrein.contracts.verification import CheckStatus
+from checkrein.contracts.verification import CheckResult, CheckStatus
 from checkrein.testing.conformance.story import action_of, asked, bound, decided, executing, replied
 
 TURNS = (1, 2)
@@ -161,6 +162,12 @@ def _of_turn(attempt_id: str, turn: int) -> list[Payload]:
         TurnStopped(turn=turn, why="empty_reply"),
         *sealed(turn, "sha256:w1"),
         *sealed(turn, "sha256:w2"),
+        JudgeAnswered(
+            turn=turn,
+            check_id="sha256:c",
+            state_digest="sha256:w1",
+            result=CheckResult(kind="model_judge", name="j", status=CheckStatus.PASS),
+        ),
         JudgementAsked(turn=turn, check="c", role="r", question="Good?", state_digest="sha256:w1"),
         JudgementGiven(check="c", state_digest="sha256:w1", verdict="pass", by="bob"),
         verified(turn),

@@ -53,7 +53,7 @@ def _compiled(f: Folded, p: e.ContextCompiled) -> None:
 
 def _model_requested(f: Folded, p: e.ModelRequested) -> None:
     known = f.turn(p.turn, "COMPILED", "REQUESTED").state
-    f.set_turn(p.turn, status="REQUESTED", model_tries=known.model_tries + 1)
+    f.set_turn(p.turn, status="REQUESTED", model_tries=known.model_tries + 1, model=p.model)
 
 
 def _model_responded(f: Folded, p: e.ModelResponded) -> None:
@@ -239,6 +239,12 @@ def _verified(f: Folded, p: e.VerificationFinished) -> None:
         f.close(p.turn)
 
 
+def _judge_answered(f: Folded, p: e.JudgeAnswered) -> None:
+    must(f.attempt.status in {AttemptStatus.VERIFYING, AttemptStatus.CANCELLING})
+    must(f.sealed == p.state_digest)
+    f.turn(p.turn)
+
+
 def _asked_people(f: Folded, p: e.JudgementAsked) -> None:
     must(f.cancel_reason is None and f.attempt.status is AttemptStatus.VERIFYING)
     must(f.sealed == p.state_digest)
@@ -361,6 +367,7 @@ _HANDLERS: dict[type, Callable[[Folded, Any], None]] = {
     e.CandidateSealed: _sealed,
     e.VerificationStarted: _verification_started,
     e.VerificationFinished: _verified,
+    e.JudgeAnswered: _judge_answered,
     e.JudgementAsked: _asked_people,
     e.JudgementGiven: _judged,
     e.Suspended: _suspended,

@@ -27,6 +27,7 @@ from checkrein.graph.evidence_files import (
     Manifest,
     lines,
 )
+from checkrein.graph.trace_rules import grade
 
 # As the specification of in-toto's Statement v1 and ResourceDescriptor v1 says.
 STATEMENT_SCHEMA: dict[str, Any] = {
@@ -381,3 +382,19 @@ def test_a_canonical_handover_only(committed: Path) -> None:
     (committed / HANDOVER).write_bytes(canonical(value) + b"\n")
     forged.seal(committed)
     assert rules(committed) == {(HANDOVER, "canonical")}
+
+
+def test_a_commit_is_verified_by_the_state_that_it_hands_over(committed: Path) -> None:
+    """Protects: a look at another state proves nothing of what was to be handed over."""
+    events = [
+        Event.model_validate_json(x) for x in (committed / COMMIT_EVENTS).read_text().splitlines()
+    ]
+
+    def another(payloads: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        started = payloads[0]
+        commit = started["attempt"]["commit"] | {"state_digest": "sha256:" + "1" * 64}
+        return [started | {"attempt": started["attempt"] | {"commit": commit}}, *payloads[1:]]
+
+    assert grade(events) == []
+    faults = grade(forged.changed(events, another))
+    assert "verified_by_evidence" in {fault.rule for fault in faults}

@@ -115,6 +115,13 @@ WORD = {
     "authenticated": True,
     "note": "",
 }
+OPINION = {
+    "type": "judge_answered",
+    "turn": 2,
+    "check_id": "sha256:x",
+    "state_digest": "sha256:x",
+    "result": {"kind": "model_judge", "name": "judge", "status": "PASS"},
+}
 SIGNATURE = {
     "type": "user_accepted",
     "state_digest": "sha256:x",
@@ -225,6 +232,11 @@ MUTATIONS: dict[str, tuple[str, forged.Change]] = {
         edited("attempt_ended", lambda p: p.update(status="FAILED", error_type="closed")),
     ),
     "judged by somebody whom nobody asked": ("judged_by_role", added(WORD)),
+    "an act under another model's name": (
+        "derived",
+        edited("action_proposed", lambda p: p["action"].update(actor="another")),
+    ),
+    "a judge that speaks of what is not sealed": ("judged_once", added(OPINION)),
     "signed in another state": (
         "accepted_after_verified",
         added(SIGNATURE, after_the_end=True),

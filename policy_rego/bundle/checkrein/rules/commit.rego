@@ -30,5 +30,10 @@ deny contains {"reason_code": "commit_authority_only"} if {
 by_authority if {
 	input.attempt.purpose == "commit"
 	is_string(input.task.commit_authority)
-	input.actor.user == input.task.commit_authority
+	is_authority
 }
+
+# A name, or a role of the task's people.
+is_authority if input.actor.user == input.task.commit_authority
+
+is_authority if input.actor.roles[_] == input.task.commit_authority

@@ -19,6 +19,14 @@ test_the_authority_may_publish_in_a_commit if {
 	commit.deny == set() with input as asked
 }
 
+test_the_authority_may_be_a_role if {
+	asked := object.union(by("bob", "commit", "publisher"), {"actor": {"roles": ["publisher"]}})
+	commit.allow == {{"reason_code": "final_commit"}} with input as asked
+	commit.deny == set() with input as asked
+	other := object.union(by("bob", "commit", "publisher"), {"actor": {"roles": ["approver"]}})
+	commit.deny == denied with input as other
+}
+
 test_nobody_else_may if {
 	asked := by("eve", "commit", "bob")
 	commit.allow == set() with input as asked
