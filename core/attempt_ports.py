@@ -174,8 +174,9 @@ class Opener:
                 workspace=folder,
                 secrets=FolderSecrets(self.settings.secrets),
                 environment=environment,
-                fallback=None if only_to_end else await self._other(contract.fallback_model),
-                reviewer=None if only_to_end else await self._other(contract.reviewer),
+                # No model decides in a commit, and none looks at one.
+                fallback=None if apart else await self._other(contract.fallback_model),
+                reviewer=None if apart else await self._other(contract.reviewer),
             )
 
     async def _door(

@@ -27,8 +27,8 @@ _OP = "commit.begin"
 BUDGETS = BudgetLimits(steps=4, model_tokens=1_000_000, wall_time_s=3_600, tool_calls=20, repairs=0)
 """Of one commit attempt: one act, its repeats, and the look at what came of it.
 
-The database grants no other (checkrein.commit_budgets). Besides, it draws on what its task shares, and
-on the pools of its task's parent.
+The database grants no other (checkrein.commit_budgets). Besides, it draws on what its task
+shares, and on the pools of its task's parent.
 """
 
 

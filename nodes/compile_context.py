@@ -98,6 +98,12 @@ async def compiled(run: Run, position: Position) -> CompiledContext:
     sources = [
         Source(type="rules", id="platform", tokens=messages.tokens(head[0]), trust=Trust.PLATFORM),
         Source(type="goal", id="contract", tokens=messages.tokens(head[1]), trust=Trust.USER),
+        Source(
+            type="tools",
+            id="offered",
+            tokens=messages.tools_tokens(tools),
+            trust=Trust.PLATFORM,
+        ),
     ]
     past, omitted = _fitted(history)
     sources += [

@@ -147,6 +147,9 @@ async def _tried(
                 raise
             delay = 2**number * (0.5 + random.random() / 2)  # noqa: S311 - jitter, no secret
             await run.record(
+                # This try may have been paid; the next one is another call.
+                *metering.lost(context.turn, reserved),
+                BudgetReserved(turn=context.turn, amounts=reserved),
                 RetryScheduled(
                     turn=context.turn,
                     what="model",

@@ -201,6 +201,11 @@ def tokens(message: Message) -> int:
     return size // 3 + 8
 
 
+def tools_tokens(tools: Sequence[ToolDescription]) -> int:
+    """Estimate of the tokens of tools with their schemas, which are sent with each call."""
+    return sum(len(canonical(tool.model_dump(mode="json"))) for tool in tools) // 3
+
+
 def trust(record: TurnRecord) -> Trust:
     """The least trusted text of a turn's results."""
     return least_trusted([Trust.USER, *(item.trust for item in record.observations)])

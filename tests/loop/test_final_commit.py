@@ -1,6 +1,8 @@
 """The final commit: gated, ledgered, verified after, by one person, of what still stands."""
 
 import asyncio
+import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -264,8 +266,28 @@ async def test_a_childs_commit_draws_on_its_parents_budgets(
     assert after[Budget.TOOL_CALLS].spent == before[Budget.TOOL_CALLS].spent + 1
 
 
+def remove(scripts: Iterable[str]) -> None:
+    """Take models away."""
+    for name in scripts:
+        Path(name.removeprefix("scripted:")).unlink()
+
+
+async def test_a_commit_needs_none_of_its_tasks_models(tmp_path: Path, settings: Settings) -> None:
+    """Protects: what was verified can be handed over when a model of the work is gone."""
+    others: dict[str, str] = {}
+    for role in ("fallback_model", "reviewer"):
+        script = tmp_path / f"{role}.yaml"
+        script.write_text(json.dumps({"version": 1, "turns": [loops.DONE]}))
+        others[role] = f"scripted:{script}"
+    async with loops.opened(settings) as (harness, parts):
+        report = await verified(harness, task(tmp_path, **others))
+        remove(others.values())
+        done = await parts.front_door.commit(report.task_id, BOB)
+    assert done.status is AttemptStatus.CANDIDATE_VERIFIED
+
+
 async def test_the_authority_may_be_a_role(tmp_path: Path, settings: Settings) -> None:
-    """Protects: a role means the same for a commit as for a budget, at the gate and in the store."""
+    """Protects: a role means the same for a commit as for a budget, here and in the store."""
     roles = {"publisher": ["bob"], "approver": ["bob", "eve"]}
     asked = task(tmp_path, commit_authority="publisher", approvals={"roles": roles})
     async with loops.opened(settings) as (harness, parts):

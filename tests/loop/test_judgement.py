@@ -243,7 +243,7 @@ async def test_the_database_itself_asks_who_judges(
     tmp_path: Path,
     settings: Settings,
 ) -> None:
-    """Protects: no program records a verdict of somebody who may not, whatever was checked before."""
+    """Protects: no program records a verdict of somebody who may not."""
     given = task(tmp_path, [WRITE, DONE], approvals={"roles": ROLES} | approvals, risk=risk)
     async with opened(settings) as (harness, parts):
         waits = await harness.run(given)

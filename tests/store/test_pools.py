@@ -211,7 +211,7 @@ async def test_the_time_of_a_pool_is_that_of_all_its_attempts(store: OpenStore) 
 
 @pytest.mark.parametrize("what", ["contract", "budgets", "parent", "no parent"])
 async def test_an_attempt_has_what_its_task_has(store: OpenStore, what: str) -> None:
-    """Protects: no program begins an attempt under another contract, limit or pool than its task's."""
+    """Protects: no program begins an attempt under another contract or limit than its task's."""
     parent = await store.begun(sharing(tool_calls=10))
     contract = contract_of(budgets=BudgetLimits(steps=3))
     mine = parent if what == "no parent" else None
