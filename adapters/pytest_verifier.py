@@ -15,6 +15,7 @@ from checkrein.adapters.judged_command import end_of, ending, report_of, run_in_
 from checkrein.adapters.junit_report import MAX_REPORT, Report, read_report
 from checkrein.adapters.pytest_control import Control
 from checkrein.adapters.pytest_steering import config_of, named_changed, steering_changed
+from checkrein.adapters.tests_excused import excused
 from checkrein.adapters.tests_wanted import gap, hidden_gap, verdict
 from checkrein.contracts.check import Check, PytestCheck, PytestSpec
 from checkrein.contracts.codec import visible
@@ -88,6 +89,8 @@ class PytestVerifier:
         self, spec: PytestSpec, examination: Examination, laid: frozenset[str]
     ) -> CheckResult:
         copy, control = examination.copy_root, Control()
+        # Read before any code of the candidate can change them.
+        spared = await asyncio.to_thread(excused, copy, laid)
         await asyncio.to_thread(control.lay, copy)
         own = await asyncio.to_thread(_laid_beside, copy)
         seen = Path(self._door.seen(own.parent))
@@ -104,7 +107,7 @@ class PytestVerifier:
             producer=_VERSION,
         )
         doubt = _doubt(ran, found, control, spec.timeout_s)
-        outcome = verdict(found.report, spec, laid)
+        outcome = verdict(found.report, spec, laid, spared)
         passed = doubt is None and outcome.passed
         why, place = "", str(seen / copy.name)
         if doubt is not None and spec.hidden is not None:

@@ -37,11 +37,17 @@ class Verdict:
     total: int
 
 
-def verdict(report: Report, wanted: NamedTests, laid: Collection[str] = ()) -> Verdict:
+def verdict(
+    report: Report,
+    wanted: NamedTests,
+    laid: Collection[str] = (),
+    excused: Collection[str] = (),
+) -> Verdict:
     """Judge a report. A named test that was not reported as passed has failed.
 
     Hidden tests count besides all others, and at least one must have run: whoever skips one has
-    not passed it. `laid`: the files that hold them.
+    not passed it. `laid`: the files that hold them. `excused`: those that their author marks as
+    failing or passed over.
     """
     named = list(dict.fromkeys([*wanted.fail_to_pass, *wanted.pass_to_pass]))
     known = _by_name(report)
@@ -51,7 +57,11 @@ def verdict(report: Report, wanted: NamedTests, laid: Collection[str] = ()) -> V
     if wanted.hidden is None:
         return told
     counted = {id(case) for test in named for case in known[plain_name(test)]}
-    mine = {n: case for n, case in report.cases.items() if _of(n, laid)}
+    mine = {
+        n: case
+        for n, case in report.cases.items()
+        if _of(n, laid) and not _excused(n, case, excused)
+    }
     besides = [
         (shown(n), case)
         for n, case in mine.items()
@@ -72,6 +82,10 @@ def _of(name: CaseName, files: Collection[str]) -> bool:
     """Whether a test is of one of these files, which runners name by module, class or path."""
     words = set(re.split(r"\W+", shown(name)))
     return any(PurePosixPath(file).stem in words for file in files)
+
+
+def _excused(name: CaseName, case: Case, excused: Collection[str]) -> bool:
+    return case.ended is Ended.SKIPPED and shown(name).partition("[")[0] in excused
 
 
 def _by_name(report: Report) -> Mapping[str, list[Case]]:

@@ -72,6 +72,49 @@ async def test_a_hidden_test_runs_once(judging: Judging, tmp_path: Path, place: 
     assert (result.status, result.gap) == (CheckStatus.PASS, "")
 
 
+MARKED = """\
+import pytest
+from shop import price
+
+
+@pytest.mark.xfail(reason="one day")
+def test_more():
+    assert price() == 3
+
+
+@pytest.mark.skip
+class TestLater:
+    @pytest.mark.parametrize("n", [1, 2])
+    def test_it(self, n):
+        assert price() == n
+
+
+"""
+
+
+ASKS = "@pytest.mark.skipif('price() == 2')\ndef test_asks():\n    assert price() == 3\n"
+RUNS = "def test_runs():\n    assert price() == 2\n\n\n"
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        (MARKED, CheckStatus.FAIL),  # none of them ran, and one must
+        (MARKED + RUNS, CheckStatus.PASS),
+        (MARKED + RUNS + ASKS, CheckStatus.FAIL),
+    ],
+    ids=["all marked", "one runs", "one asks the candidate"],
+)
+async def test_what_the_author_marks_is_excused_and_nothing_else(
+    judging: Judging, tmp_path: Path, named: bool, text: str, status: CheckStatus
+) -> None:
+    """Protects from refusing what is right: real projects hold tests that are known to fail."""
+    spec = {"hidden": str(tmp_path / "hidden")} | (NAMED if named else {})
+    written(tmp_path / "hidden", {"tests/test_more.py": text})
+    assert (await judging.result({"pytest": spec}, MENDED)).status is status
+
+
 @pytest.mark.parametrize("named", [True, False])
 async def test_a_hidden_test_that_the_candidate_skips_has_not_passed(
     judging: Judging, tmp_path: Path, named: bool
