@@ -52,12 +52,16 @@ from checkrein.verifiers import verifiers
 class Given:
     """What the caller brings instead of naming it in the contract.
 
+    Attributes:
+        decider: decides in place of any chat model; a loop that is not ours brings one.
+
     Raises:
         InputError: a capability's declaration contradicts itself (code capability_unusable).
     """
 
     model: BaseChatModel | None = None
     capabilities: Sequence[Capability] = ()
+    decider: Model | None = None
 
     def __post_init__(self) -> None:
         for capability in self.capabilities:
@@ -250,7 +254,9 @@ class Opener:
             )
         return found
 
-    async def _model(self, contract: TaskContract) -> ChatModel:
+    async def _model(self, contract: TaskContract) -> Model:
+        if self.given.decider is not None:
+            return self.given.decider
         if self.given.model is not None:
             return ChatModel(self.given.model, name=contract.model)
         if contract.model is None:
