@@ -21,7 +21,7 @@ from checkrein.adapters.commit_proposer import CommitProposer
 from checkrein.adapters.environment_mounts import check_mounts
 from checkrein.adapters.hand_in import SubmitPlan, SubmitResult
 from checkrein.adapters.open_model import open_model
-from checkrein.adapters.plug_in import load_capabilities
+from checkrein.adapters.plug_in import check_form, load_capabilities
 from checkrein.adapters.secret_folder import FolderSecrets
 from checkrein.adapters.system_clock import SystemClock
 from checkrein.adapters.workspace import FolderWorkspace
@@ -65,6 +65,7 @@ class Given:
 
     def __post_init__(self) -> None:
         for capability in self.capabilities:
+            check_form(capability, "Given as a capability")
             problems = contradictions(capability)
             if problems:
                 raise InputError(
