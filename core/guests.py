@@ -1,12 +1,13 @@
 """Attempts whose loop is not ours: what a middleware asks of the harness, and no more."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
+from checkrein.adapters.governed_tool import govern
 from checkrein.adapters.loop_model import Call, LoopModel, again, heard, offered, said_in
 from checkrein.attempt_ports import Opener
 from checkrein.compose import Parts
@@ -34,6 +35,25 @@ class Heard(NamedTuple):
 
     report: Report
     message: AIMessage | None
+
+
+Tool = Capability | BaseTool | Callable[..., Any]
+"""A tool as the harness runs it, or one that nobody declared, which is taken at its worst."""
+
+
+def governed(tools: Sequence[Tool]) -> tuple[Capability, ...]:
+    """The capabilities of an agent's tools.
+
+    Raises:
+        InputError: a tool cannot be used (code capability_unusable).
+    """
+    return tuple(_governed(tool) for tool in tools)
+
+
+def _governed(tool: Tool) -> Capability:
+    if isinstance(tool, BaseTool) or callable(tool):
+        return govern(tool)
+    return tool
 
 
 class Guests:

@@ -30,13 +30,11 @@ from langgraph.types import Command, interrupt
 from pydantic import ConfigDict
 
 from checkrein.contracts.attempt import AttemptStatus
-from checkrein.contracts.budget import BudgetLimits
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError
 from checkrein.graph.report import Report
-from checkrein.guests import Guests
+from checkrein.guests import Guests, Tool, governed
 from checkrein.harness import Harness
-from checkrein.ports.capability import Capability
 
 MAX_GOAL = 20_000
 """Characters of a person's message that become an attempt's goal."""
@@ -63,29 +61,33 @@ class HarnessMiddleware(AgentMiddleware[HarnessState, Any, Any]):
     def __init__(
         self,
         harness: Harness,
-        tools: Sequence[Capability] = (),
+        tools: Sequence[Tool] = (),
         *,
         contract: TaskContract | None = None,
         requested_by: str = "local",
+        approvers: Sequence[str] = (),
         answered_by: str | None = None,
     ) -> None:
         """Put an agent under a harness that is open for as long as the agent runs.
 
         Args:
             harness: an open harness; its policy judges.
-            tools: the agent's tools, as capabilities. A call of any other is refused.
+            tools: the agent's tools, as capabilities (`govern`, `@capability`). One that is given
+                as it is counts as the worst that a tool can be; a call of any other is refused.
             contract: budgets, approval rules and checks of each attempt. Its goal is replaced by
                 the person's message. None: every tool is granted, and the answer is checked for
                 nothing but that the policy was obeyed throughout.
             requested_by: whom the attempts are for.
+            approvers: who has the role `approver`, where no `contract` names people.
             answered_by: in whose name a value that the agent is resumed with answers. None: such a
                 value only rings, and answers come by `checkrein approve` or `Harness.approve`.
         """
         super().__init__()
         self.tools = []
-        self._governed = tuple(tools)
+        self._governed = governed(tools)
         self._contract = contract
         self._requested_by = requested_by
+        self._approvers = list(approvers)
         self._answered_by = answered_by
         self._harness = harness
         self._locks: dict[str, asyncio.Lock] = {}
@@ -249,7 +251,7 @@ class HarnessMiddleware(AgentMiddleware[HarnessState, Any, Any]):
                 "requested_by": self._requested_by,
                 "capabilities": [one.spec.name for one in self._governed],
                 "success": [{"policy_obeyed": {}}],
-                "budgets": BudgetLimits().model_dump(mode="json"),
+                "approvals": {"roles": {"approver": self._approvers} if self._approvers else {}},
                 "policy": self._harness.policy,
             }
         )
