@@ -15,12 +15,25 @@ import sys
 import pytest
 
 
+class Once:
+    """A file that is named, and lies in a folder that is named as well, is one: it runs once.
+
+    pytest is told to keep such doubles, since it would otherwise drop the file for the folder, and
+    pass over it where the folder's walk does. What holds state fails when it runs a second time.
+    """
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Keep one of each, at the place of the first."""
+        items[:] = {item.nodeid: item for item in items}.values()
+
+
 def main(plugins: list[str], arguments: list[str]) -> int:
     """Run pytest with the working folder importable, as `python -m pytest` has it."""
     for plugin in plugins:
         importlib.import_module(plugin)
     sys.path.insert(0, os.getcwd())
-    return int(pytest.main(arguments))
+    return int(pytest.main(arguments, [Once()]))
 
 
 if __name__ == "__main__":

@@ -60,6 +60,18 @@ async def test_hidden_tests_are_found_where_folders_are_passed_over(
     assert result.status is CheckStatus.FAIL
 
 
+@pytest.mark.parametrize("place", ["tests/test_more.py", "test_more.py"])
+async def test_a_hidden_test_runs_once(judging: Judging, tmp_path: Path, place: str) -> None:
+    """Protects from refusing what is right: code that holds state is not asked the same twice."""
+    once = (
+        "import shop\n\n\ndef test_kind():\n    assert 'kinds' not in vars(shop)\n"
+        "    shop.kinds = ['price']\n"
+    )
+    written(tmp_path / "hidden", {place: once})
+    result = await judging.result({"pytest": {"hidden": str(tmp_path / "hidden")}}, MENDED)
+    assert (result.status, result.gap) == (CheckStatus.PASS, "")
+
+
 @pytest.mark.parametrize("named", [True, False])
 async def test_a_hidden_test_that_the_candidate_skips_has_not_passed(
     judging: Judging, tmp_path: Path, named: bool
