@@ -23,7 +23,7 @@ from checkrein.nodes.offer import payload
 from checkrein.nodes.proposals import read_reply
 from checkrein.nodes.run import Guest
 from checkrein.nodes.waiting import waiting_for
-from checkrein.ports.capability import Capability
+from checkrein.ports.capability import Capability, CapabilitySpec
 from checkrein.studio_answers import addressed, decision
 
 
@@ -51,9 +51,9 @@ def governed(tools: Sequence[Tool]) -> tuple[Capability, ...]:
 
 
 def _governed(tool: Tool) -> Capability:
-    if isinstance(tool, BaseTool) or callable(tool):
-        return govern(tool)
-    return tool
+    if isinstance(getattr(tool, "spec", None), CapabilitySpec):
+        return cast(Capability, tool)
+    return govern(cast("BaseTool | Callable[..., Any]", tool))
 
 
 class Guests:

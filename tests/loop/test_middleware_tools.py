@@ -86,7 +86,7 @@ async def test_a_tool_that_is_not_declared_is_taken_at_its_worst(
         guard = HarnessMiddleware(harness, [look], answered_by="bob", approvers=["bob"])
         agent: Any = create_agent(model, [look], middleware=[guard], checkpointer=InMemorySaver())
         asked = await agent.ainvoke({"messages": [("user", "Look.")]}, THREAD)
-        assert asked["__interrupt__"][0].value["reversible"] is False
+        assert "can NOT be undone" in asked["__interrupt__"][0].value["description"]
         assert ran == []
         await agent.ainvoke(YES, THREAD)
     assert ran == ["x"]
