@@ -85,19 +85,7 @@ class ChatModel:
             raise
         except Exception as error:
             raise model_error(error, self._name) from error
-        if not isinstance(answer, AIMessage):
-            raise ModelError(
-                f"The model {self._name} answered with no AIMessage: {type(answer).__name__}.",
-                op="model.respond",
-                code="model_failed",
-            )
-        raw = _raw(answer, context.turn)
-        return ModelReply(
-            raw=raw,
-            usage=_usage(answer) or _estimate(context, raw),
-            model_id=_model_id(answer) or self._name,
-            request_id=_request_id(answer),
-        )
+        return reply_of(answer, context, self._name)
 
     def closing_note(self, turns: int) -> str | None:
         """Return the model's warning once the attempt ended after `turns` turns, or None."""
@@ -128,6 +116,27 @@ class ChatModel:
                 ) from error
             self._runnable, self._tools = runnable, tools
         return self._runnable
+
+
+def reply_of(answer: object, context: CompiledContext, name: str) -> ModelReply:
+    """What a LangChain model answered to this context, unread.
+
+    Raises:
+        ModelError: model_failed for anything but an AIMessage.
+    """
+    if not isinstance(answer, AIMessage):
+        raise ModelError(
+            f"The model {name} answered with no AIMessage: {type(answer).__name__}.",
+            op="model.respond",
+            code="model_failed",
+        )
+    raw = _raw(answer, context.turn)
+    return ModelReply(
+        raw=raw,
+        usage=_usage(answer) or _estimate(context, raw),
+        model_id=_model_id(answer) or name,
+        request_id=_request_id(answer),
+    )
 
 
 def _message(message: Message) -> BaseMessage:

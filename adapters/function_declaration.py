@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from checkrein.adapters.function_effect import KEY, EffectFunctions
-from checkrein.adapters.function_signature import FunctionSignature
+from checkrein.adapters.function_signature import Signature
 from checkrein.contracts.action import Guarantee, Lookup, SideEffect
 from checkrein.contracts.context import Trust
 from checkrein.contracts.proposal import ASK_USER
@@ -98,7 +98,7 @@ def check_functions(name: str, functions: EffectFunctions) -> None:
 
 
 def declared_spec(
-    name: str, function: Callable[..., Any], signature: FunctionSignature, terms: dict[str, Any]
+    name: str, function: Callable[..., Any], signature: Signature, terms: dict[str, Any]
 ) -> CapabilitySpec:
     """The spec of a decorated function.
 

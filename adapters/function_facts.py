@@ -19,7 +19,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from checkrein.adapters.addresses import url_fact
 from checkrein.adapters.command_words import words_of
 from checkrein.adapters.function_declaration import refused
-from checkrein.adapters.function_signature import FunctionSignature
+from checkrein.adapters.function_signature import Signature
 from checkrein.adapters.workspace_paths import GuardedFolder
 from checkrein.contracts.action import Facts, PathFact, UrlFact
 from checkrein.contracts.codec import canonical
@@ -75,7 +75,7 @@ class FactArguments:
     currency: str | None = None
     code: str | None = None
 
-    async def of(self, signature: FunctionSignature, args: dict[str, Any], *, op: str) -> Facts:
+    async def of(self, signature: Signature, args: dict[str, Any], *, op: str) -> Facts:
         """The facts of what the function would be called with: its defaults are among it.
 
         Raises:
@@ -109,9 +109,7 @@ NO_FACTS = FactArguments()
 """Nothing is declared."""
 
 
-def declared_facts(
-    name: str, given: FactSources | None, signature: FunctionSignature
-) -> FactArguments:
+def declared_facts(name: str, given: FactSources | None, signature: Signature) -> FactArguments:
     """The declaration, held against the function's parameters.
 
     Raises:
@@ -182,7 +180,7 @@ def _root(name: str, given: FactSources) -> GuardedFolder | None:
     return None if root is None else GuardedFolder(Path(root))
 
 
-def _check_named(name: str, fact: str, named: Any, signature: FunctionSignature) -> None:
+def _check_named(name: str, fact: str, named: Any, signature: Signature) -> None:
     """Refuse a name that is no parameter, or one of a type that says nothing of this fact."""
     for parameter in (named,) if isinstance(named, str) else named or ():
         if parameter not in signature.names:

@@ -3,7 +3,7 @@
 import inspect
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
@@ -19,11 +19,27 @@ _KINDS: dict[object, str] = {
 _MAX_FAULTS = 5
 
 
-class _NoTitles(GenerateJsonSchema):
+class NoTitles(GenerateJsonSchema):
     """JSON Schema without the titles that pydantic makes of field names: they cost tokens."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
+
+
+class Signature(Protocol):
+    """The parameters of what a capability calls."""
+
+    schema: dict[str, Any]
+    names: frozenset[str]
+    injected: frozenset[str]
+
+    def bind(self, args: dict[str, Any], *, op: str) -> dict[str, Any]:
+        """The values that it works with, its defaults filled in."""
+        ...
+
+    def passed(self, args: dict[str, Any], *, op: str) -> dict[str, Any]:
+        """What it is called with."""
+        ...
 
 
 class FunctionSignature:
@@ -64,7 +80,7 @@ class FunctionSignature:
         self.names = frozenset(signature.parameters)
         try:
             self._adapter = _adapter(function, signature)
-            self.schema: dict[str, Any] = self._adapter.json_schema(schema_generator=_NoTitles)
+            self.schema: dict[str, Any] = self._adapter.json_schema(schema_generator=NoTitles)
         except (PydanticUserError, NameError, TypeError) as error:
             raise _refused(
                 f"The parameters of {name} cannot be described as JSON: {error}. "
@@ -83,16 +99,25 @@ class FunctionSignature:
             # As JSON, in which dates and enums are text and strictness still holds.
             return self._adapter.validate_json(json.dumps(args))
         except ValidationError as error:
-            faults = [
-                f"{'.'.join(str(part) for part in item['loc']) or 'arguments'}: {item['msg']}"
-                for item in error.errors(include_input=False, include_url=False)
-            ]
-            raise CapabilityError(
-                f"The arguments of {self._name} do not fit.",
-                op=op,
-                code="invalid_arguments",
-                advice=f"Mend the arguments: {'; '.join(faults[:_MAX_FAULTS])}"[:1000],
-            ) from error
+            raise faults_told(error, self._name, op) from error
+
+    def passed(self, args: dict[str, Any], *, op: str) -> dict[str, Any]:
+        """What the function is called with: what `bind` returns."""
+        return self.bind(args, op=op)
+
+
+def faults_told(error: ValidationError, name: str, op: str) -> CapabilityError:
+    """What pydantic says of arguments, without their values."""
+    faults = [
+        f"{'.'.join(str(part) for part in item['loc']) or 'arguments'}: {item['msg']}"
+        for item in error.errors(include_input=False, include_url=False)
+    ]
+    return CapabilityError(
+        f"The arguments of {name} do not fit.",
+        op=op,
+        code="invalid_arguments",
+        advice=f"Mend the arguments: {'; '.join(faults[:_MAX_FAULTS])}"[:1000],
+    )
 
 
 def _without(

@@ -14,7 +14,7 @@ from checkrein.adapters.function_effect import (
 )
 from checkrein.adapters.function_facts import NO_FACTS, FactArguments
 from checkrein.adapters.function_result import bounded, plain
-from checkrein.adapters.function_signature import FunctionSignature
+from checkrein.adapters.function_signature import Signature
 from checkrein.contracts.action import SideEffect
 from checkrein.contracts.codec import canonical
 from checkrein.contracts.effect import Effect, Outcome
@@ -40,7 +40,7 @@ class FunctionCapability(Generic[P, R]):
         self,
         function: Callable[P, Coroutine[Any, Any, R]],
         spec: CapabilitySpec,
-        signature: FunctionSignature,
+        signature: Signature,
         functions: EffectFunctions,
         facts: FactArguments = NO_FACTS,
     ) -> None:
@@ -94,7 +94,7 @@ class FunctionCapability(Generic[P, R]):
         """
         op = f"{self._spec.name}.read"
         self._only(SideEffect.READ, constraints, op)
-        arguments = self._signature.bind(args, op=op)
+        arguments = self._signature.passed(args, op=op)
         try:
             result = await self._function(**arguments)  # type: ignore[call-arg] # bound to its own signature above
         except CapabilityError:
@@ -133,7 +133,7 @@ class FunctionCapability(Generic[P, R]):
         """
         op = f"{self._spec.name}.send"
         self._only(None, permit.constraints, op)
-        arguments = self._signature.bind(json.loads(prepared.plan), op=op)
+        arguments = self._signature.passed(json.loads(prepared.plan), op=op)
         arguments |= filled(self._signature.injected, permit)
         if not await still_owner():
             raise CapabilityError(

@@ -62,11 +62,16 @@ def load_capabilities(text: str) -> list[Capability]:
         # Of a list, each member is checked by itself.
         several = isinstance(loaded, list | tuple)
         members = cast("list[object] | tuple[object, ...]", loaded) if several else (loaded,)
-        found += [_capability(member, named) for member in members]
+        found += [check_form(member, named) for member in members]
     return found
 
 
-def _capability(found: object, named: str) -> Capability:
+def check_form(found: object, named: str) -> Capability:
+    """Return an object that has the form of a capability.
+
+    Raises:
+        InputError: it lacks something of it (code plug_in_unusable).
+    """
     if isinstance(found, type):
         raise _refused(f"{named} is the class {found.__name__}. Name an instance of it.")
     missing = [name for name in _METHODS if not callable(getattr(found, name, None))]
@@ -74,9 +79,10 @@ def _capability(found: object, named: str) -> Capability:
         missing.insert(0, "spec")
     if missing:
         raise _refused(
-            f"{named} holds a value of type {type(found).__name__}, which is no Capability: "
-            f"it lacks {', '.join(missing)}. Decorate an async function with checkrein.capability, "
-            "or write the methods of checkrein.ports.capability.Capability."
+            f"{named} is a value of type {type(found).__name__}, which is no Capability: "
+            f"it lacks {', '.join(missing)}. Give a tool or a function to checkrein.govern, "
+            "decorate an async function with checkrein.capability, or write the methods of "
+            "checkrein.ports.capability.Capability."
         )
     return cast(Capability, found)
 

@@ -10,6 +10,7 @@ from checkrein.version import VERSION
 
 if TYPE_CHECKING:
     from checkrein.adapters.function_capability import capability
+    from checkrein.adapters.governed_tool import govern
     from checkrein.contracts.approval import ApprovalRequest
     from checkrein.contracts.attempt import AttemptStatus
     from checkrein.contracts.task import TaskContract
@@ -28,6 +29,7 @@ _PUBLIC = {
     "Report": "checkrein.graph.report",
     "TaskContract": "checkrein.contracts.task",
     "capability": "checkrein.adapters.function_capability",
+    "govern": "checkrein.adapters.governed_tool",
 }
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "TaskContract",
     "__version__",
     "capability",
+    "govern",
 ]
 
 

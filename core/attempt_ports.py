@@ -21,7 +21,7 @@ from checkrein.adapters.commit_proposer import CommitProposer
 from checkrein.adapters.environment_mounts import check_mounts
 from checkrein.adapters.hand_in import SubmitPlan, SubmitResult
 from checkrein.adapters.open_model import open_model
-from checkrein.adapters.plug_in import load_capabilities
+from checkrein.adapters.plug_in import check_form, load_capabilities
 from checkrein.adapters.secret_folder import FolderSecrets
 from checkrein.adapters.system_clock import SystemClock
 from checkrein.adapters.workspace import FolderWorkspace
@@ -52,15 +52,20 @@ from checkrein.verifiers import verifiers
 class Given:
     """What the caller brings instead of naming it in the contract.
 
+    Attributes:
+        decider: decides in place of any chat model; a loop that is not ours brings one.
+
     Raises:
         InputError: a capability's declaration contradicts itself (code capability_unusable).
     """
 
     model: BaseChatModel | None = None
     capabilities: Sequence[Capability] = ()
+    decider: Model | None = None
 
     def __post_init__(self) -> None:
         for capability in self.capabilities:
+            check_form(capability, "Given as a capability")
             problems = contradictions(capability)
             if problems:
                 raise InputError(
@@ -250,7 +255,9 @@ class Opener:
             )
         return found
 
-    async def _model(self, contract: TaskContract) -> ChatModel:
+    async def _model(self, contract: TaskContract) -> Model:
+        if self.given.decider is not None:
+            return self.given.decider
         if self.given.model is not None:
             return ChatModel(self.given.model, name=contract.model)
         if contract.model is None:

@@ -21,6 +21,7 @@ from checkrein.graph.budgets import raise_budget
 from checkrein.graph.identity import speaker
 from checkrein.graph.judgements import give_judgement
 from checkrein.graph.report import Report, report
+from checkrein.guests import Guests
 from checkrein.ports.capability import Capability
 from checkrein.settings import Settings
 
@@ -244,6 +245,20 @@ class Harness:
         return await give_judgement(
             parts.events, parts.records, attempt_id, who, verdict=verdict, note=note, about=about
         )
+
+    @property
+    def policy(self) -> str | None:
+        """The policy that is a part of each contract here; None where a task names its own."""
+        return self._policy
+
+    def guests(self, governed: Sequence[Capability], model: str) -> Guests:
+        """The harness for a loop that is not ours, as a middleware needs it.
+
+        Args:
+            governed: the loop's tools as capabilities, besides those the harness has.
+            model: by what name its model is recorded.
+        """
+        return Guests(self._parts, governed, model)
 
     async def trace(self, attempt_id: str) -> list[Event]:
         """The attempt's events, in order."""

@@ -25,6 +25,7 @@ from checkrein.graph.overdue import pass_on
 from checkrein.graph.publication import publish
 from checkrein.graph.report import Report, report
 from checkrein.graph.work import SUPERSTEPS, Durability, How, Means, Work
+from checkrein.nodes.run import Guest
 from checkrein.nodes.waiting import waiting_for
 from checkrein.ports.bundle import Ports
 from checkrein.ports.event_store import EventStore
@@ -67,6 +68,21 @@ class FrontDoor:
         self.notice: Callable[[str], None] = _unheard
         self.draining = False
 
+    def through(self, opener: Opener) -> "FrontDoor":
+        """The same door with another opener; both let go together."""
+        other = FrontDoor(
+            self.events,
+            self.records,
+            self.leases,
+            opener,
+            self._saver,
+            self._durability,
+            self._outage_s,
+        )
+        other._working = self._working
+        other.notice = lambda text: self.notice(text)
+        return other
+
     def drain(self) -> None:
         """Begin nothing new, and let all work stop at its next safe point.
 
@@ -90,6 +106,27 @@ class FrontDoor:
             BudgetExceededError: the parent may have no more children at one time.
         """
         return await self._started(contract, None, 1, parent)
+
+    async def begin(self, contract: TaskContract, *, parent: str | None = None) -> Report:
+        """Create a task and its first attempt for a loop that is not ours; nothing is done yet.
+
+        Raises as `start` does.
+        """
+        return await self._started(contract, None, 1, parent, Guest())
+
+    async def step(self, attempt_id: str, guest: Guest) -> Report:
+        """Go as far as what a loop brings allows: a model call, and the calls that came to run.
+
+        Where the attempt waits for somebody, or has ended, it is only said so.
+
+        Raises:
+            BusyError: another owner works on it.
+        """
+        position = await self.records.position(attempt_id)
+        if position.attempt.status.is_terminal or self._still_waits(position):
+            return await report(self.records, attempt_id)
+        how: How | None = "resume" if position.attempt.status.is_suspended else None
+        return await self._continued(attempt_id, how, guest=guest)
 
     async def retry(self, task_id: str) -> Report:
         """Make a new attempt of a task whose last one has ended.
@@ -223,7 +260,12 @@ class FrontDoor:
         return await report(self.records, attempt_id)
 
     async def _started(
-        self, contract: TaskContract, task_id: str | None, number: int, parent: str | None
+        self,
+        contract: TaskContract,
+        task_id: str | None,
+        number: int,
+        parent: str | None,
+        guest: Guest | None = None,
     ) -> Report:
         attempt_id = ids.new_attempt_id()
         async with created(
@@ -235,12 +277,18 @@ class FrontDoor:
             number=number,
             parent=parent,
         ) as ports:
-            return await self._driven(ports, contract, attempt_id, None)
+            return await self._driven(ports, contract, attempt_id, None, guest=guest)
 
-    async def _continued(self, attempt_id: str, how: How | None, wait_s: float = 0.0) -> Report:
+    async def _continued(
+        self,
+        attempt_id: str,
+        how: How | None,
+        wait_s: float = 0.0,
+        guest: Guest | None = None,
+    ) -> Report:
         async with reopened(self.events, self.records, self.opener, attempt_id) as found:
             contract, ports = found
-            return await self._driven(ports, contract, attempt_id, how, wait_s)
+            return await self._driven(ports, contract, attempt_id, how, wait_s, guest)
 
     async def _driven(
         self,
@@ -249,6 +297,7 @@ class FrontDoor:
         attempt_id: str,
         how: How | None,
         wait_s: float = 0.0,
+        guest: Guest | None = None,
     ) -> Report:
         means = Means(
             self.records,
@@ -258,7 +307,7 @@ class FrontDoor:
             self._outage_s,
             lambda text: self.notice(text),
         )
-        work = Work(means, ports, contract, attempt_id, how, wait_s)
+        work = Work(means, ports, contract, attempt_id, how, wait_s, guest)
         self._working.add(work)
         if self.draining:
             work.drain()

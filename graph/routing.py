@@ -9,6 +9,7 @@ ROUTES: dict[str, dict[str, str]] = {
         "cancelled": END,
         "cancelling": END,
         "drained": END,
+        "held": END,
         "failed": END,
     },
     "decide": {
@@ -32,6 +33,7 @@ ROUTES: dict[str, dict[str, str]] = {
         "ran": "compile_context",
         "changed": "policy",
         "suspend": "suspend",
+        "held": END,
         "environment_error": END,
     },
     "completion_gate": {

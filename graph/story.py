@@ -268,6 +268,7 @@ _TELLERS: dict[type[Any], Callable[[Any], Told]] = {
         "harness",
         f"lies within what was approved for more than one action ({p.permission_id})",
     ),
+    e.ApprovalShown: lambda p: ("harness", f"shows {p.approval_id} through the agent's own loop"),
     e.ApprovalEscalated: lambda p: (
         "harness",
         f"nobody has answered {p.approval_id} yet: {plain(p.role, 40)} may now, too",

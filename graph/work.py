@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from langchain_core.runnables import RunnableConfig
@@ -21,7 +21,7 @@ from checkrein.graph.outage import Outage
 from checkrein.graph.publication import publish
 from checkrein.graph.report import Report, report
 from checkrein.graph.state import GraphState
-from checkrein.nodes.run import Run
+from checkrein.nodes.run import Guest, Run
 from checkrein.nodes.stopping import Stop
 from checkrein.ports.bundle import Ports
 from checkrein.ports.leases import Lease, Leases, Word
@@ -81,14 +81,19 @@ class Work:
         attempt_id: str,
         how: How | None,
         wait_s: float = 0.0,
+        guest: Guest | None = None,
     ) -> None:
-        """`wait_s`: how long to wait for the lease of a frozen owner to expire, seconds."""
+        """`wait_s`: how long to wait for the lease of a frozen owner to expire, seconds.
+
+        `guest`: what a loop brings that is not ours.
+        """
         self._means = means
         self._ports = ports
         self._contract = contract
         self._attempt_id = attempt_id
         self._how: How | None = how
         self._wait_s = wait_s
+        self._guest = guest
         self._fence: int | None = None
         self._taken = False
         self._stop = Stop()
@@ -128,7 +133,9 @@ class Work:
         hold = self._means.leases.hold(self._attempt_id, frozen_s=patience, heard=self._hear)
         async with hold as lease:
             again = self._took(lease)
-            run = Run(self._ports, self._contract, lease, stop=self._stop)
+            # After an outage the same is brought again.
+            guest = None if self._guest is None else replace(self._guest)
+            run = Run(self._ports, self._contract, lease, stop=self._stop, guest=guest)
             status = (await run.position()).attempt.status
             if status.is_terminal or (again and status.is_suspended):
                 return await self._told()

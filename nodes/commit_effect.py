@@ -2,6 +2,7 @@
 
 from checkrein.contracts.action import ActionStatus, SideEffect
 from checkrein.errors import EnvironmentFault
+from checkrein.nodes.guests import may_run
 from checkrein.nodes.ledger import perform_write
 from checkrein.nodes.perform import perform_read
 from checkrein.nodes.run import Run, Step
@@ -16,13 +17,17 @@ _SETTLED = frozenset({ActionStatus.DENIED, ActionStatus.SUPERSEDED})
 async def commit_effect(run: Run) -> Step:
     """Run the turn's actions in order; stop at the first that went stale.
 
-    An action that is not settled holds back all after it but those declared independent.
+    An action that is not settled holds back all after it but those declared independent. What a
+    loop that is not ours has not come to run yet is left.
     """
     position = await run.position()
     turn = 0 if position.turn is None else position.turn.turn
-    held_back = False
+    held_back = left = False
     for state in position.actions:
         if state.observed or (held_back and not _independent(run, state)):
+            continue
+        if not may_run(run, state):
+            left = True
             continue
         if run.stop.asked:
             return Step("ran", turn)  # the top of the turn says what to do about it
@@ -39,7 +44,11 @@ async def commit_effect(run: Run) -> Step:
         elif outcome != "done":
             return Step(outcome, turn)
         await run.reach("between_actions")
-    return Step("suspend" if held_back else "ran", turn)
+    if held_back:
+        return Step("suspend", turn)
+    if left:
+        return Step("held", turn)
+    return Step("ran", turn)
 
 
 def _independent(run: Run, state: ActionState) -> bool:

@@ -10,7 +10,7 @@ from checkrein.contracts.context import (
     Trust,
 )
 from checkrein.contracts.event import AttemptEnded, CheckpointSaved
-from checkrein.nodes import exhaustion, messages
+from checkrein.nodes import exhaustion, guests, messages
 from checkrein.nodes.cancel import cancel
 from checkrein.nodes.failing import failed_for_good
 from checkrein.nodes.messages import ShownTurn, shown_turn
@@ -42,7 +42,11 @@ async def compile_context(run: Run) -> Step:
     if run.stop.draining:
         return await _let_go(run, 0 if turn is None else turn.turn)
     if turn is not None and opened:
-        return Step("ready", turn.turn)
+        if not await guests.left_behind(run, position):
+            return Step("ready", turn.turn)
+        position = await run.position()
+    if run.guest is not None and run.guest.messages is None:
+        return Step("held", 0 if turn is None else turn.turn)
     history = await _history(run, _next(position))
     failed = failed_for_good([past.facts for past in history], run.contract)
     if failed is not None:
@@ -87,6 +91,8 @@ async def _let_go(run: Run, turn: int) -> Step:
 async def compiled(run: Run, position: Position) -> CompiledContext:
     """Make the context of the coming turn. Deterministic: the same position, the same bytes."""
     number = _next(position)
+    if run.guest is not None:
+        return guests.compiled(run, number)
     history = await _history(run, number)
     environment = run.ports.environment
     withdrawn = environment.withdrawn if environment else []

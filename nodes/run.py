@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.codec import digest
-from checkrein.contracts.context import CompiledContext
+from checkrein.contracts.context import CompiledContext, Message, ToolDescription
 from checkrein.contracts.event import AttemptEnded, Payload
 from checkrein.contracts.proposal import Proposal
 from checkrein.contracts.task import TaskContract
@@ -31,6 +31,21 @@ class Reply(NamedTuple):
 
 
 @dataclass
+class Guest:
+    """What a loop that is not ours brings to one piece of work on its attempt.
+
+    Attributes:
+        messages: what its model is about to be sent; None where no call is meant, or none is left.
+        tools: what its model is offered.
+        arrived: the calls that it has come to run, by call id.
+    """
+
+    messages: list[Message] | None = None
+    tools: list[ToolDescription] = field(default_factory=list[ToolDescription])
+    arrived: frozenset[str] = frozenset()
+
+
+@dataclass
 class Run:
     """One owner's work on one attempt.
 
@@ -43,6 +58,7 @@ class Run:
         history: closed turns as they are shown. They never change, so each is read once.
         reply: the newest model output that was stored or read.
         stop: what this run is to stop for; `stop.asked` says that nothing more may begin.
+        guest: where the loop is somebody else's, what it brings.
     """
 
     ports: Ports
@@ -53,6 +69,7 @@ class Run:
     history: list[ShownTurn] = field(default_factory=list[ShownTurn])
     reply: Reply | None = field(default=None)
     stop: Stop = field(default_factory=Stop)
+    guest: Guest | None = field(default=None)
 
     @cached_property
     def contract_version(self) -> str:

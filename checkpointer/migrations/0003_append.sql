@@ -545,7 +545,7 @@ BEGIN
         RETURN a.head_seq;
     WHEN 'checkpoint_saved', 'suspended', 'run_resumed', 'cancel_requested', 'pause_requested',
          'cancelled', 'attempt_ended', 'budget_exhausted', 'retry_scheduled', 'policy_reloaded',
-         'policy_refused', 'no_progress_noticed', 'environment_chosen' THEN
+         'policy_refused', 'no_progress_noticed', 'environment_chosen', 'approval_shown' THEN
         PERFORM checkrein.on_attempt(a, kind, p, at_seq);
         RETURN nullif(a.head_seq, 0);
     ELSE
@@ -584,7 +584,7 @@ BEGIN
                                        OR a.lease_until <= checkrein.now()) THEN
         PERFORM refuse('CR001', format('fence %s no longer owns the attempt', under_fence));
     ELSIF under_fence IS NULL AND NOT kinds <@ ARRAY['approval_decided', 'approval_escalated',
-            'approval_expired', 'budget_raised', 'cancel_requested', 'judgement_given',
+            'approval_expired', 'approval_shown', 'budget_raised', 'cancel_requested', 'judgement_given',
             'pause_requested', 'user_accepted', 'user_answered'] THEN
         PERFORM refuse('CR009', 'only requests may be recorded without the lease');
     ELSIF has_ended(a.status)

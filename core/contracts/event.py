@@ -21,6 +21,7 @@ from checkrein.contracts.event_action import (
     ApprovalGranted,
     ApprovalPrepared,
     ApprovalRequested,
+    ApprovalShown,
     ApprovalStale,
     EffectCommitted,
     EffectDenied,
@@ -86,6 +87,7 @@ __all__ = [
     "ApprovalGranted",
     "ApprovalPrepared",
     "ApprovalRequested",
+    "ApprovalShown",
     "ApprovalStale",
     "AttemptEnded",
     "AttemptStarted",
@@ -172,6 +174,7 @@ Payload = Annotated[
     | Suspended
     | ApprovalDecided
     | ApprovalEscalated
+    | ApprovalShown
     | ApprovalExpired
     | RunResumed
     | ApprovalGranted

@@ -131,6 +131,23 @@ class ApprovalEscalated(PayloadBase):
     role: str
 
 
+class ApprovalShown(PayloadBase):
+    """A loop that is not ours pauses for a person: what it shows them, and where.
+
+    LangGraph gives a node the answers of its earlier pauses by position; this says to which request
+    each of them is an answer. A fact without a row of its own.
+
+    Attributes:
+        place: the task of the loop's graph that pauses.
+        pause: the number of the pause in that task, from 0.
+    """
+
+    type: Literal["approval_shown"] = "approval_shown"
+    approval_id: str
+    place: str = Field(max_length=256)
+    pause: int = Field(ge=0)
+
+
 class ApprovalExpired(PayloadBase):
     """Nobody answered in time, or nothing came of the answer in time: a recorded no."""
 

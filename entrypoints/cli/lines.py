@@ -126,6 +126,7 @@ TELLERS: dict[type[Any], Teller] = {
     e.ResultAccepted: lambda p: f"the result is accepted at {p.state_digest[:19]}",
     e.PlanAccepted: lambda p: "the plan is accepted; changes may be proposed from now on",
     e.PermissionUsed: lambda p: f"uses permission {p.permission_id} once",
+    e.ApprovalShown: lambda p: f"approval {p.approval_id} is shown by the agent's own loop",
     e.ApprovalEscalated: lambda p: f"approval {p.approval_id} is open to {p.role} too, from now on",
     e.ApprovalExpired: lambda p: f"approval {p.approval_id} has expired, which is a no",
     e.IntentBound: lambda p: f"binds {p.effect_id} to its key",

@@ -35,6 +35,7 @@ from checkrein.contracts.effect import EffectStatus
 from checkrein.contracts.environment import ChosenEnvironment
 from checkrein.contracts.event import (
     ActionProposed,
+    ApprovalShown,
     BudgetExhausted,
     BudgetRaised,
     BudgetReserved,
@@ -140,6 +141,7 @@ def _of_attempt(attempt_id: str, fence: int) -> list[Payload]:
         RetryScheduled(turn=1, what="model", try_number=2, delay_s=0.5, error_type="busy"),
         PolicyReloaded(version="sha256:2", before="sha256:1"),
         PolicyRefused(version="", serving="sha256:1", problem="it does not exist"),
+        ApprovalShown(approval_id="apr_1", place="task", pause=0),
         CheckpointSaved(turn=1),
         EnvironmentChosen(environment=ChosenEnvironment(backend="local")),
         RunResumed(how="recover", fence=fence),

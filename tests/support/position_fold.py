@@ -381,6 +381,7 @@ _HANDLERS: dict[type, Callable[[Folded, Any], None]] = {
     e.RetryScheduled: _only_a_fact,
     e.PolicyReloaded: _only_a_fact,
     e.PolicyRefused: _only_a_fact,
+    e.ApprovalShown: _only_a_fact,
     e.EnvironmentChosen: _only_a_fact,
     e.SecretLeased: _only_a_fact,
     e.SecretReleased: _only_a_fact,

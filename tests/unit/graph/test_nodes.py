@@ -48,7 +48,9 @@ def test_nobody_else_interrupts() -> None:
         for path in shipped_python()
         if any(name.endswith(".interrupt") for _, name in imports(parse(path)))
     }
-    assert ringing == {f"nodes/{module}.py" for module in DOORBELLS}
+    # An agent's own loop is not our graph: there its middleware is the doorbell.
+    ours = {f"nodes/{module}.py" for module in DOORBELLS}
+    assert ringing == ours | {"core/middleware.py"}
 
 
 @pytest.mark.shows(31)
