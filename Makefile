@@ -169,7 +169,7 @@ lock: | python ## resolve both lock files anew (UPGRADE=1 to take newer versions
 	@[ -x $(BIN)/python ] || { $(call environment,$(VENV)); }
 	@[ -x $(BIN)/uv ] || $(BIN)/python -m pip install $(PIP_QUIET) uv
 	$(BIN)/uv pip compile pyproject.toml $(COMPILE) -o requirements.lock \
-		--extra dev --extra models --extra studio --extra demo --extra bench --extra opa
+		--extra dev --extra models --extra studio --extra demo --extra bench --extra opa --extra mcp
 	$(BIN)/uv pip compile pyproject.toml $(COMPILE) -o requirements-demo.lock \
 		--constraint requirements.lock --extra demo
 

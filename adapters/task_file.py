@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from checkrein.adapters.mcp_lock import LOCK, read_lock
 from checkrein.adapters.source_form import Mapped, from_source_form, is_source_form
 from checkrein.adapters.task_paths import absolute_check, absolute_model, tests_of
 from checkrein.contracts.budget import BudgetLimits, Money, SharedLimits
@@ -31,6 +32,8 @@ _ADVICE = {
     "budgets.repairs": "0 means that nothing may be repaired",
     "workspace": "write {path: FOLDER, mode: copy}",
     "commit_authority": "name one person, or a role of approvals.roles",
+    "mcp.*": "write {command: PROGRAM, args: [...], tools: {NAME: {effect: read}}}, or url: in "
+    "place of command and args",
     "environment.image": "pin it by its digest, NAME@sha256:...",
     "environment.tools.*": "write a least version, for example git: '>=2.30'",
 }
@@ -55,7 +58,8 @@ class LoadedTask(Frozen):
 
 
 def load_task(path: Path) -> LoadedTask:
-    """Load one task file. Reads it, and the schemas that its checks name; changes nothing.
+    """Load one task file. Reads it, the schemas that its checks name, and mcp.lock.json;
+    changes nothing.
 
     Raises:
         InputError: the file or what stands in it cannot be used. The message names file, line,
@@ -111,6 +115,12 @@ def _absolute(document: YamlDocument, contract: TaskContract, base: Path) -> Tas
         if limits is not None and limits.money is not None:
             money = _absolute_prices(document, field, limits.money, base)
             changed[field] = limits.model_copy(update={"money": money})
+    if contract.mcp:
+        reviewed = read_lock(base / LOCK)
+        changed["mcp"] = {
+            name: server.model_copy(update={"reviewed": reviewed.get(name), "folder": str(base)})
+            for name, server in contract.mcp.items()
+        }
     checks = list(enumerate(contract.success))
     changed["success"] = [absolute_check(document, n, check, contract, base) for n, check in checks]
     return contract.model_copy(update=changed)

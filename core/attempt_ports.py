@@ -20,6 +20,7 @@ from checkrein.adapters.command_door import CommandDoor
 from checkrein.adapters.commit_proposer import CommitProposer
 from checkrein.adapters.environment_mounts import check_mounts
 from checkrein.adapters.hand_in import SubmitPlan, SubmitResult
+from checkrein.adapters.mcp_extra import mcp_module
 from checkrein.adapters.open_model import open_model
 from checkrein.adapters.plug_in import check_form, load_capabilities
 from checkrein.adapters.secret_folder import FolderSecrets
@@ -156,18 +157,19 @@ class Opener:
         )
         apart = only_to_end or commit is not None
         door, environment = await self._door(contract, workspace, only_to_end=apart)
-        capabilities = self._capabilities(contract, folder, door, only_to_end=apart)
-        for name in environment.withdrawn if environment else ():
-            del capabilities[name]
-        # No model's work has the final commit, and a commit has nothing else.
-        final = contract.commit_act.capability
-        capabilities.pop(final, None)
-        if commit is not None:
-            capabilities = {final: self._final(contract, workspace, commit)}
         async with (
+            self._servers(contract, only_to_end=apart) as served,
             self._policy(None if only_to_end else contract, workspace) as live,
             shadowed(live, self.settings.policy_shadow, self.settings.home) as policy,
         ):
+            capabilities = self._capabilities(contract, folder, door, served, only_to_end=apart)
+            for name in environment.withdrawn if environment else ():
+                del capabilities[name]
+            # No model's work has the final commit, and a commit has nothing else.
+            final = contract.commit_act.capability
+            capabilities.pop(final, None)
+            if commit is not None:
+                capabilities = {final: self._final(contract, workspace, commit)}
             yield Ports(
                 policy=policy,
                 model=model,
@@ -184,6 +186,18 @@ class Opener:
                 reviewer=None if apart else await self._other(contract.reviewer),
             )
 
+    @asynccontextmanager
+    async def _servers(
+        self, contract: TaskContract, *, only_to_end: bool
+    ) -> AsyncGenerator[Sequence[Capability]]:
+        """The tools of the task's MCP servers, which end with the attempt's work."""
+        if only_to_end or not contract.mcp:
+            yield ()
+            return
+        opened = mcp_module("mcp_capabilities").mcp_capabilities
+        async with opened(contract.mcp, FolderSecrets(self.settings.secrets)) as it:
+            yield it
+
     async def _door(
         self, contract: TaskContract, workspace: WorkspaceRef, *, only_to_end: bool
     ) -> tuple[CommandDoor, ChosenEnvironment | None]:
@@ -198,6 +212,7 @@ class Opener:
         contract: TaskContract,
         folder: FolderWorkspace,
         door: CommandDoor,
+        served: Sequence[Capability],
         *,
         only_to_end: bool,
     ) -> dict[str, Capability]:
@@ -206,7 +221,7 @@ class Opener:
         lendable = contract.secrets_for(RUN_COMMAND)
         files = workspace_capabilities(folder, door, self.artifacts, secrets=lendable)
         own = [*files, SubmitPlan(), SubmitResult(folder)]
-        given = [*own, *self.given.capabilities]
+        given = [*own, *self.given.capabilities, *served]
         known = {capability.spec.name: capability for capability in given}
         tools = Counter(capability.spec.tool_name for capability in given)
         twice = sorted(name for name, times in tools.items() if times > 1)

@@ -21,6 +21,7 @@ from checkrein.checkpointer.store import Observer, PostgresEventStore
 from checkrein.checkpointer.tokens import PostgresTokens, opened_tokens
 from checkrein.contracts.environment import Offer
 from checkrein.graph.lifecycle import FrontDoor
+from checkrein.mcp_reviews import McpLook, look_at_mcp, pin_mcp
 from checkrein.policy_opening import Standing, policy_standing
 from checkrein.policy_rego.idle import IdlePolicies
 from checkrein.ports.decisions import RecordedChange
@@ -30,6 +31,7 @@ from checkrein.testing.failpoints import from_text
 __all__ = [
     "Given",
     "LoadedTask",
+    "McpLook",
     "Parts",
     "Standing",
     "command_offers",
@@ -38,7 +40,9 @@ __all__ = [
     "embedded_server",
     "last_policy_change",
     "load_task",
+    "look_at_mcp",
     "migrate",
+    "pin_mcp",
     "policy_standing",
     "server",
     "token_store",

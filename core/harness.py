@@ -51,7 +51,7 @@ class Harness:
 
         Args:
             model: your LangChain chat model; None takes each task's `model` string.
-            capabilities: functions of yours, made by `@capability`, beside the workspace's.
+            capabilities: yours, made by `@capability` or `govern`, beside the workspace's.
             policy: a bundle folder, or `opa:URL` of a server, for the tasks that are run here; it
                 becomes a part of their contract, so that every later process uses it too. None
                 takes each task's own, else what CHECKREIN_POLICY names, else the shipped rules.

@@ -25,6 +25,7 @@ from checkrein.contracts.check import (
 )
 from checkrein.contracts.codec import Frozen, digest_of
 from checkrein.contracts.environment import EnvironmentSpec
+from checkrein.contracts.mcp import McpName, McpServer, capability_name
 from checkrein.contracts.progress import ProgressRules
 
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\w.@+-]+$")]
@@ -188,6 +189,7 @@ class TaskContract(Frozen):
         essential: capabilities without which the goal cannot be reached: when one of them fails for
             good, the attempt has failed.
         progress: when a run counts as going in circles.
+        mcp: servers whose tools are capabilities named mcp.SERVER.TOOL.
         secrets: which capabilities may be lent which secret. Here stand names alone; a check is
             lent what it names itself.
     """
@@ -206,6 +208,7 @@ class TaskContract(Frozen):
     policy: str | None = Field(default=None, min_length=1, max_length=4096)
     environment: EnvironmentSpec | None = None
     capabilities: list[CapabilityName] = Field(default_factory=list[CapabilityName], max_length=256)
+    mcp: dict[McpName, McpServer] = Field(default_factory=dict[str, McpServer], max_length=16)
     essential: list[CapabilityName] = Field(default_factory=list[CapabilityName], max_length=256)
     secrets: dict[SecretName, list[CapabilityName]] = Field(
         default_factory=dict[SecretName, list[CapabilityName]], max_length=64
@@ -228,6 +231,7 @@ class TaskContract(Frozen):
             missing = [name for name in named if name not in self.capabilities]
             if missing:
                 raise ValueError(f"{field} names {missing[0]}, which capabilities does not grant")
+        self._check_mcp()
         own, shared = self.budgets.money, self.shared_budgets and self.shared_budgets.money
         if own and shared and own.model_copy(update={"limit": shared.limit}) != shared:
             raise ValueError("budgets and shared_budgets name other prices or another currency")
@@ -246,6 +250,17 @@ class TaskContract(Frozen):
         if short is not None:
             raise ValueError(short)
         return self
+
+    def _check_mcp(self) -> None:
+        """Each granted tool of a server is declared, and its name is one."""
+        for server, spec in self.mcp.items():
+            for tool in spec.tools:
+                if len(capability_name(server, tool)) > 64:
+                    raise ValueError(f"mcp: the name of {tool} of {server} is too long")
+        declared = {capability_name(s, tool) for s, spec in self.mcp.items() for tool in spec.tools}
+        unknown = [n for n in self.capabilities if n.startswith("mcp.") and n not in declared]
+        if unknown:
+            raise ValueError(f"capabilities grants {unknown[0]}, which no server of mcp brings")
 
     @model_validator(mode="after")
     def _committed_by_authority(self) -> "TaskContract":

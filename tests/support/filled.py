@@ -23,6 +23,7 @@ from checkrein.contracts.decision import DecisionOutput, Verdict
 from checkrein.contracts.effect import EffectStatus, Outcome
 from checkrein.contracts.environment import EnvironmentSpec
 from checkrein.contracts.event import EffectRefused, EffectUnknown
+from checkrein.contracts.mcp import McpPin, McpReviewed, McpServer
 from checkrein.contracts.permission import Bound, Reach, Scope
 from checkrein.contracts.task import CommitAct, TaskContract
 from checkrein.ports.capability import Permit
@@ -44,6 +45,9 @@ FIXED: dict[type[BaseModel], dict[str, Any]] = {
     HttpStateSpec: {"url": "http://127.0.0.1/", "status": 200},
     ModelJudgeSpec: {"sample": 0.5},
     TextMatchSpec: {"contains": None, "matches": None},
+    McpPin: {"digest": f"sha256:{'0' * 64}"},
+    McpReviewed: {"reached": f"sha256:{'0' * 64}"},
+    McpServer: {"env": {"KEY": TEXT}, "url": None, "headers": {}},
     Money: {"currency": "EUR"},
     Bound: {"at_least": 1, "at_most": 2, "one_of": None, "below": None},
     Reach: {"scope": Scope.CLASS},
