@@ -31,6 +31,7 @@ from checkrein.entrypoints.cli import (
     judging,
     people,
     policies,
+    project,
     tokens,
     tracing,
 )
@@ -67,6 +68,7 @@ def demo(
 
 
 COMMANDS: tuple[Callable[..., int], ...] = (
+    project.init,
     attempts.run,
     attempts.resume,
     attempts.recover,
