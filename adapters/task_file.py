@@ -2,18 +2,21 @@
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from checkrein.adapters.source_form import Mapped, from_source_form, is_source_form
 from checkrein.adapters.task_paths import absolute_check, absolute_model, tests_of
+from checkrein.adapters.task_variables import as_wanted, filled
 from checkrein.contracts.budget import BudgetLimits, Money, SharedLimits
 from checkrein.contracts.check import Check
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError
 from checkrein.schema_faults import read_model
-from checkrein.strict_yaml import YamlDocument, read_yaml
+from checkrein.strict_yaml import read_yaml
+from checkrein.yaml_document import YamlDocument
 
 MAX_TASK_BYTES = 1024 * 1024
 """The largest task file that is read: 1 MiB."""
@@ -54,15 +57,19 @@ class LoadedTask(Frozen):
     mapping: list[Mapped]
 
 
-def load_task(path: Path) -> LoadedTask:
+def load_task(path: Path, environ: Mapping[str, str] = os.environ) -> LoadedTask:
     """Load one task file. Reads it, and the schemas that its checks name; changes nothing.
+
+    Args:
+        environ: the variables that its texts may name.
 
     Raises:
         InputError: the file or what stands in it cannot be used. The message names file, line,
             column and field, says what is wrong with each and what to do.
     """
     document = read_yaml(path, what="task file", op=_OP, max_bytes=MAX_TASK_BYTES)
-    document, mapping = _in_contract_form(document)
+    document, mapping = _in_contract_form(filled(document, environ))
+    document = as_wanted(document, TaskContract)
     contract = read_model(document, TaskContract, advice=_ADVICE)
     file = Path(os.path.abspath(path))
     return LoadedTask(

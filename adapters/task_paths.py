@@ -15,7 +15,7 @@ from checkrein.contracts.check import (
     kind_of,
 )
 from checkrein.contracts.task import TaskContract, WorkspaceSpec
-from checkrein.strict_yaml import YamlDocument
+from checkrein.yaml_document import YamlDocument
 
 SCRIPTED = "scripted:"
 """Prefix of a model that answers from a script file."""
