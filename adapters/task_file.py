@@ -7,19 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from checkrein.adapters.source_form import Mapped, from_source_form, is_source_form
-from checkrein.adapters.task_paths import absolute_check, absolute_model, tests_of
-from checkrein.adapters.task_variables import as_wanted, filled
+from checkrein.adapters.task_includes import Inclusion, TaskFiles
+from checkrein.adapters.task_paths import (
+    absolute,
+    absolute_check,
+    absolute_model,
+    in_place_root,
+    tests_of,
+)
+from checkrein.adapters.task_variables import as_wanted
 from checkrein.contracts.budget import BudgetLimits, Money, SharedLimits
 from checkrein.contracts.check import Check
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError
 from checkrein.schema_faults import read_model
-from checkrein.strict_yaml import read_yaml
-from checkrein.yaml_document import YamlDocument
-
-MAX_TASK_BYTES = 1024 * 1024
-"""The largest task file that is read: 1 MiB."""
+from checkrein.yaml_document import DataPath, YamlDocument
 
 _OP = "task.load"
 _ADVICE = {
@@ -67,13 +70,14 @@ def load_task(path: Path, environ: Mapping[str, str] = os.environ) -> LoadedTask
         InputError: the file or what stands in it cannot be used. The message names file, line,
             column and field, says what is wrong with each and what to do.
     """
-    document = read_yaml(path, what="task file", op=_OP, max_bytes=MAX_TASK_BYTES)
-    document, mapping = _in_contract_form(filled(document, environ))
+    reading = TaskFiles(environ, _OP)
+    document, mapping = _in_contract_form(reading.read(path))
     document = as_wanted(document, TaskContract)
     contract = read_model(document, TaskContract, advice=_ADVICE)
+    _check_included(document, contract, reading.included)
     file = Path(os.path.abspath(path))
     return LoadedTask(
-        contract=_absolute(document, contract, file.parent),
+        contract=_absolute(document, contract),
         file=file,
         base=file.parent,
         warnings=_warnings(document, contract),
@@ -84,6 +88,11 @@ def load_task(path: Path, environ: Mapping[str, str] = os.environ) -> LoadedTask
 def _in_contract_form(document: YamlDocument) -> tuple[YamlDocument, list[Mapped]]:
     if not is_source_form(document.value):
         return document, []
+    evaluator: DataPath = ("success", "evaluator")
+    if evaluator in document.filled:
+        # Split into words, a value would be more than the one text that it is.
+        problem = "takes no variable; write success: [{command: {argv: [program, argument]}}]"
+        raise document.refusal(evaluator, problem)
     try:
         form = from_source_form(document.value)
     except InputError as error:
@@ -92,41 +101,56 @@ def _in_contract_form(document: YamlDocument) -> tuple[YamlDocument, list[Mapped
     return dataclasses.replace(document, value=form.contract), form.mapping
 
 
-def _absolute(document: YamlDocument, contract: TaskContract, base: Path) -> TaskContract:
-    """The contract with every path joined to the task file's folder."""
+def _check_included(
+    document: YamlDocument, contract: TaskContract, included: list[Inclusion]
+) -> None:
+    """Refuse a file of the task that lies where a model may change it."""
+    root = in_place_root(document, contract.workspace)
+    for by, place, file in included:
+        if root is not None and file.is_relative_to(root):
+            problem = "lies in the workspace, where a model may change it; put it elsewhere"
+            raise by.refusal(place, problem)
+
+
+def _absolute(document: YamlDocument, contract: TaskContract) -> TaskContract:
+    """The contract with every path joined to the folder of the file that it stands in."""
     changed: dict[str, Any] = {}
     if contract.workspace is not None:
-        path = os.path.abspath(base / contract.workspace.path)
+        path = absolute(document, ("workspace", "path"), contract.workspace.path)
         changed["workspace"] = contract.workspace.model_copy(update={"path": path})
     if contract.environment is not None:
         mounts = [
-            mount.model_copy(update={"path": os.path.abspath(base / mount.path)})
-            for mount in contract.environment.mounts
+            mount.model_copy(
+                update={
+                    "path": absolute(document, ("environment", "mounts", n, "path"), mount.path)
+                }
+            )
+            for n, mount in enumerate(contract.environment.mounts)
         ]
         changed["environment"] = contract.environment.model_copy(update={"mounts": mounts})
     if contract.policy is not None and not contract.policy.startswith("opa:"):
-        changed["policy"] = os.path.abspath(base / contract.policy)
+        changed["policy"] = absolute(document, ("policy",), contract.policy)
     for field in ("model", "fallback_model", "reviewer"):
         named: str | None = getattr(contract, field)
         if named is not None:
-            changed[field] = absolute_model(document, (field,), named, base)
+            changed[field] = absolute_model(document, (field,), named)
     pools: dict[str, BudgetLimits | SharedLimits | None] = {
         "budgets": contract.budgets,
         "shared_budgets": contract.shared_budgets,
     }
     for field, limits in pools.items():
         if limits is not None and limits.money is not None:
-            money = _absolute_prices(document, field, limits.money, base)
+            money = _absolute_prices(document, field, limits.money)
             changed[field] = limits.model_copy(update={"money": money})
     checks = list(enumerate(contract.success))
-    changed["success"] = [absolute_check(document, n, check, contract, base) for n, check in checks]
+    changed["success"] = [absolute_check(document, n, check, contract) for n, check in checks]
     return contract.model_copy(update=changed)
 
 
-def _absolute_prices(document: YamlDocument, field: str, money: Money, base: Path) -> Money:
+def _absolute_prices(document: YamlDocument, field: str, money: Money) -> Money:
     """Prices that name models as the contract does, the path of a script absolute."""
     models = {
-        absolute_model(document, (field, "money", "models", name), name, base): price
+        absolute_model(document, (field, "money", "models", name), name): price
         for name, price in money.models.items()
     }
     return money.model_copy(update={"models": models})

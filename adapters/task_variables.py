@@ -58,7 +58,7 @@ def _wanted(value: Any, path: DataPath, document: YamlDocument, schema: dict[str
         fields = cast(dict[str, Any], value)
         return {k: _wanted(v, (*path, k), document, schema) for k, v in fields.items()}
     if isinstance(value, list):
-        items = cast(list[Any], value)
+        items = cast(list[object], value)
         return [_wanted(v, (*path, n), document, schema) for n, v in enumerate(items)]
     if not isinstance(value, str) or path not in document.filled:
         return value
@@ -85,7 +85,7 @@ class _Filling:
             fields = cast(dict[str, Any], value)
             return {name: self.value(item, (*path, name)) for name, item in fields.items()}
         if isinstance(value, list):
-            items = cast(list[Any], value)
+            items = cast(list[object], value)
             return [self.value(item, (*path, n)) for n, item in enumerate(items)]
         if not isinstance(value, str) or "$" not in value:
             return value

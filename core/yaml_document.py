@@ -1,5 +1,6 @@
 """A document of plain JSON values that knows where each of them stands."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,6 +58,10 @@ class YamlDocument:
         while path and path not in self.places:
             path = path[:-1]
         return self.files.get(path, self.file)
+
+    def folder_of(self, path: DataPath) -> Path:
+        """Return the folder, absolute, that a relative path starts from which stands there."""
+        return Path(os.path.abspath(self.file_of(path))).parent
 
     def line(self, path: DataPath, problem: str) -> str:
         """Return one line for people: file, line, column, path and what is wrong there."""

@@ -162,3 +162,9 @@ def test_no_value_changes_the_structure(
         return
     assert contract.goal == value
     assert contract.model_dump()["success"][0]["command"]["argv"] == [value]
+
+
+def test_the_short_forms_command_takes_none(file: Path) -> None:
+    """Protects against words that a value would be split into."""
+    text = 'goal: g\nsuccess: {evaluator: "pytest ${WHAT}"}\n'
+    assert "2:11: success.evaluator: takes no variable" in str(refusal(file, text, WHAT="a -p b"))
