@@ -65,11 +65,12 @@ class TaskFiles:
     def _read(self, file: Path, what: str, above: tuple[Path, ...]) -> YamlDocument:
         document = read_yaml(file, what=what, op=self.op, max_bytes=MAX_TASK_BYTES)
         document = filled(document, self.environ)
-        if not isinstance(document.value, dict):
+        value: Any = document.value
+        if not isinstance(value, dict):
             if above:
                 raise document.refusal((), "must be a mapping of fields")
             return document
-        fields = cast(dict[str, Any], document.value)
+        fields = cast(dict[str, Any], value)
         if INCLUDE not in fields:
             return document
         own = {name: value for name, value in fields.items() if name != INCLUDE}

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from checkrein.contracts.codec import Frozen
-from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError
-from checkrein.file_schemas import file_name, schema_text
+from checkrein.file_schemas import file_name, schema_text, task_schemas
 from checkrein.policy_rego.starter import write_starter
 from checkrein.testing.scripted_model import Script
 
@@ -115,7 +114,7 @@ def _fill(partial: Path, folder: Path, person: str, runs_pytest: bool) -> None:
     texts = {
         partial / TASK_FILE: _filled("checkrein.yaml", names),
         own / "decisions.yaml": _filled("decisions.yaml", names),
-        own / file_name("task"): schema_text("task", TaskContract),
+        own / file_name("task"): task_schemas()[file_name("task")],
         own / file_name("script"): schema_text("script", Script),
     }
     for path, text in texts.items():

@@ -18,20 +18,19 @@ from checkrein.contracts.event import PAYLOADS, Event
 from checkrein.contracts.evidence import EvidencePackage
 from checkrein.contracts.message import ApprovalMessage
 from checkrein.contracts.observation import Observation
-from checkrein.contracts.task import Task, TaskContract
+from checkrein.contracts.task import Task
 from checkrein.contracts.verification import VerificationResult
-from checkrein.file_schemas import file_name, schema_text
+from checkrein.file_schemas import file_name, schema_text, task_schemas
 from checkrein.testing.scripted_model import Script
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = Path("docs") / "schemas"
 
 FILES: dict[str, type[BaseModel]] = {
-    "task": TaskContract,
     "script": Script,
     "deliverers": DeliverersFile,
 }
-"""What people write: the task file, the script of a scripted model, the file of deliverers."""
+"""What people write besides the task file: a scripted model's script, the file of deliverers."""
 
 # The stored task is another noun than the task file, whose schema has the name already.
 STORED: dict[str, type[BaseModel]] = {"stored_task": Task}
@@ -60,7 +59,7 @@ def schemas() -> dict[str, str]:
     models = FILES | STORED | {_snake(noun.__name__): noun for noun in NOUNS}
     found = {file_name(name): schema_text(name, model) for name, model in models.items()}
     found[file_name("event_payload")] = schema_text("event_payload", PAYLOADS)
-    return found
+    return found | task_schemas()
 
 
 def _snake(name: str) -> str:

@@ -186,7 +186,8 @@ def test_depth_and_number_are_bounded(folder: Path) -> None:
     """Protects the loader: from files that include more and more."""
     deep = {f"d{n}": f"include: [d{n + 1}.yaml]\n" for n in range(MAX_INCLUDE_DEPTH)}
     task = TASK.replace("team/base.yaml", "d0.yaml")
-    assert loaded(folder, task=task, **(deep | {f"d{MAX_INCLUDE_DEPTH - 1}": TEAM}))
+    within = loaded(folder, task=task, **(deep | {f"d{MAX_INCLUDE_DEPTH - 1}": TEAM}))
+    assert within.budgets.repairs == 1
     last = f"d{MAX_INCLUDE_DEPTH - 1}.yaml:1:11: include[0]: is included more than"
     assert last in told(folder, task=task, **deep)
     names = ", ".join(["a.yaml"] * MAX_FILES)
@@ -202,4 +203,4 @@ def test_no_part_of_a_task_lies_where_a_model_may_change_it(folder: Path) -> Non
     assert "include[0]: lies in the workspace, where a model may change it" in told(
         folder, task=task
     )
-    assert loaded(folder, task=TASK.replace("{path: work}", "{path: team}")).workspace
+    assert loaded(folder, task=TASK.replace("{path: work}", "{path: team}")).workspace is not None
