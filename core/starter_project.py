@@ -23,14 +23,10 @@ FOLDER = ".checkrein"
 """What belongs to the task file: rules, script and schemas."""
 
 _OP = "project.init"
-_PYTEST_FILES = ("pytest.ini", ".pytest.ini", "conftest.py")
-_PYTEST_SECTIONS = (
-    ("pyproject.toml", "[tool.pytest"),
-    ("tox.ini", "[pytest]"),
-    ("setup.cfg", "[tool:pytest]"),
-)
 _TEST_FOLDERS = ("tests", "test")
-_MAX_CONFIG = 1 << 20
+_TEST_FILE = re.compile(r"(test_.*|.*_test)\.py")
+_NOT_OURS = frozenset({"node_modules", "site-packages", "build", "dist"})
+_MAX_LOOKED_AT = 20_000
 # Names that YAML reads as text without quotes.
 _PLAIN = re.compile(r"(?!(?:true|false|null)$)[a-z_][a-z0-9_.-]*", re.IGNORECASE)
 
@@ -166,25 +162,23 @@ def _unchanged(folder: Path, runs_pytest: bool) -> list[str]:
 
 
 def _has_tests(folder: Path) -> bool:
-    """Whether pytest finds something here: its configuration, or files named as tests."""
-    if any((folder / name).is_file() for name in _PYTEST_FILES):
-        return True
-    if any(section.encode() in _config(folder / name) for name, section in _PYTEST_SECTIONS):
-        return True
-    places = [folder, *(folder / name for name in _TEST_FOLDERS)]
-    names = [name for place in places if place.is_dir() for name in os.listdir(place)]
-    return any(
-        name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
-        for name in names
-    )
-
-
-def _config(file: Path) -> bytes:
-    """The beginning of a configuration file; nothing where there is none."""
-    if not file.is_file():
-        return b""
-    with file.open("rb") as stream:
-        return stream.read(_MAX_CONFIG)
+    """Whether there is a file that pytest takes for tests, as far as one looks."""
+    looked_at = 0
+    for place, folders, names in os.walk(folder):
+        if any(map(_TEST_FILE.fullmatch, names)):
+            return True
+        looked_at += len(names) + len(folders)
+        if looked_at > _MAX_LOOKED_AT:
+            return False
+        # Environments and what was installed or built hold tests of others.
+        folders[:] = [
+            name
+            for name in folders
+            if not name.startswith(".")
+            and name not in _NOT_OURS
+            and not (Path(place) / name / "pyvenv.cfg").exists()
+        ]
+    return False
 
 
 def _filled(template: str, names: dict[str, str]) -> str:

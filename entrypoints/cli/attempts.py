@@ -31,7 +31,7 @@ def run(
     task: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[TASK.yaml]",
+            metavar="TASK.yaml",
             help="The task file; else checkrein.yaml in this folder.",
         ),
     ] = None,

@@ -22,7 +22,7 @@ TASK_HERE = "checkrein.yaml"
 
 def init(
     folder: Annotated[
-        Path, typer.Argument(metavar="[FOLDER]", help="Where to; made if it is missing.")
+        Path, typer.Argument(metavar="FOLDER", help="Where to; made if it is missing.")
     ] = Path(),
     json: Json = False,
 ) -> int:

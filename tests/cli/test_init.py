@@ -76,11 +76,22 @@ def test_the_rules_are_sound_and_tested(plain_cli: Cli, repository: Path) -> Non
     assert tested.code == 0, tested.out
 
 
+def test_tests_of_others_are_none_of_ours(plain_cli: Cli, repository: Path) -> None:
+    """Protects the first run: what lies in an environment is no check, and no test is a failure."""
+    (repository / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    for place in (".tox/a", "env/lib", "node_modules/b"):
+        (repository / place).mkdir(parents=True)
+        (repository / place / "test_it.py").write_text("")
+    (repository / "env" / "pyvenv.cfg").write_text("")
+    assert "pytest" not in plain_cli("init").out
+    assert "pytest" not in (repository / "checkrein.yaml").read_text()
+
+
 @pytest.mark.parametrize(
     "files",
     [
         {"test_sum.py": "def test_sum() -> None:\n    assert 1 + 1 == 2\n"},
-        {"pyproject.toml": "[tool.pytest.ini_options]\n", "tests/test_a.py": "def test_a(): ...\n"},
+        {"src/shop/tests/a_test.py": "def test_a(): ...\n"},
     ],
 )
 def test_in_a_project_with_tests_they_are_a_check(
@@ -88,7 +99,7 @@ def test_in_a_project_with_tests_they_are_a_check(
 ) -> None:
     """Protects: the proposal fits the folder, and its tests cannot be changed on the way."""
     for name, text in files.items():
-        (repository / name).parent.mkdir(exist_ok=True)
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
         (repository / name).write_text(text)
     ran = cli("init")
     assert "The tests of this folder are among the checks: pytest." in ran.out
