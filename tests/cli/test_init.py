@@ -108,6 +108,20 @@ def test_in_a_project_with_tests_they_are_a_check(
     assert kinds(done)["pytest"] == "PASS"
 
 
+def test_a_result_is_handed_over_once_the_rules_lie_outside(cli: Cli, repository: Path) -> None:
+    """Protects: what the first task says of the commit holds, with the starter's own rules."""
+    assert cli("init").code == 0
+    (repository / ".checkrein" / "policy").rename(repository.parent / "rules")
+    task = repository / "checkrein.yaml"
+    text = task.read_text().replace("policy: .checkrein/policy", "policy: ../rules")
+    task.write_text(text.replace("# commit_authority:", "commit_authority:"))
+    done = to_the_end(cli)
+    assert done["status"] == "CANDIDATE_VERIFIED", done
+    committed = cli("commit", done["task_id"], "--as", "dana")
+    assert committed.code == 0, committed.out + committed.err
+    assert (repository / "hello.txt").read_text() == "hello from a governed run\n"
+
+
 @pytest.mark.parametrize("there", ["checkrein.yaml", ".checkrein", "link", "both"])
 def test_nothing_is_overwritten(plain_cli: Cli, repository: Path, there: str) -> None:
     """Protects what a team has: it is told by name, and nothing else appears beside it."""
