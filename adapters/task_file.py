@@ -2,22 +2,28 @@
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from checkrein.adapters.mcp_lock import LOCK, read_lock
 from checkrein.adapters.source_form import Mapped, from_source_form, is_source_form
-from checkrein.adapters.task_paths import absolute_check, absolute_model, tests_of
+from checkrein.adapters.task_includes import Inclusion, TaskFiles
+from checkrein.adapters.task_paths import (
+    absolute,
+    absolute_check,
+    absolute_model,
+    in_place_root,
+    tests_of,
+)
+from checkrein.adapters.task_variables import as_wanted
 from checkrein.contracts.budget import BudgetLimits, Money, SharedLimits
 from checkrein.contracts.check import Check
 from checkrein.contracts.codec import Frozen
 from checkrein.contracts.task import TaskContract
 from checkrein.errors import InputError
 from checkrein.schema_faults import read_model
-from checkrein.strict_yaml import YamlDocument, read_yaml
-
-MAX_TASK_BYTES = 1024 * 1024
-"""The largest task file that is read: 1 MiB."""
+from checkrein.yaml_document import DataPath, YamlDocument
 
 _OP = "task.load"
 _ADVICE = {
@@ -57,20 +63,26 @@ class LoadedTask(Frozen):
     mapping: list[Mapped]
 
 
-def load_task(path: Path) -> LoadedTask:
-    """Load one task file. Reads it, the schemas that its checks name, and mcp.lock.json;
-    changes nothing.
+def load_task(path: Path, environ: Mapping[str, str] = os.environ) -> LoadedTask:
+    """Load one task file. Reads it, the schemas that its checks name, and mcp.lock.json.
+
+    Changes nothing.
+
+    Args:
+        environ: the variables that its texts may name.
 
     Raises:
         InputError: the file or what stands in it cannot be used. The message names file, line,
             column and field, says what is wrong with each and what to do.
     """
-    document = read_yaml(path, what="task file", op=_OP, max_bytes=MAX_TASK_BYTES)
-    document, mapping = _in_contract_form(document)
+    reading = TaskFiles(environ, _OP)
+    document, mapping = _in_contract_form(reading.read(path))
+    document = as_wanted(document, TaskContract)
     contract = read_model(document, TaskContract, advice=_ADVICE)
+    _check_included(document, contract, reading.included)
     file = Path(os.path.abspath(path))
     return LoadedTask(
-        contract=_absolute(document, contract, file.parent),
+        contract=_reviewed(document, _absolute(document, contract), file.parent / LOCK),
         file=file,
         base=file.parent,
         warnings=_warnings(document, contract),
@@ -81,6 +93,11 @@ def load_task(path: Path) -> LoadedTask:
 def _in_contract_form(document: YamlDocument) -> tuple[YamlDocument, list[Mapped]]:
     if not is_source_form(document.value):
         return document, []
+    evaluator: DataPath = ("success", "evaluator")
+    if evaluator in document.filled:
+        # Split into words, a value would be more than the one text that it is.
+        problem = "takes no variable; write success: [{command: {argv: [program, argument]}}]"
+        raise document.refusal(evaluator, problem)
     try:
         form = from_source_form(document.value)
     except InputError as error:
@@ -89,47 +106,73 @@ def _in_contract_form(document: YamlDocument) -> tuple[YamlDocument, list[Mapped
     return dataclasses.replace(document, value=form.contract), form.mapping
 
 
-def _absolute(document: YamlDocument, contract: TaskContract, base: Path) -> TaskContract:
-    """The contract with every path joined to the task file's folder."""
+def _check_included(
+    document: YamlDocument, contract: TaskContract, included: list[Inclusion]
+) -> None:
+    """Refuse a file of the task that lies where a model may change it."""
+    root = in_place_root(document, contract.workspace)
+    for by, place, file in included:
+        if root is not None and file.is_relative_to(root):
+            problem = "lies in the workspace, where a model may change it; put it elsewhere"
+            raise by.refusal(place, problem)
+
+
+def _absolute(document: YamlDocument, contract: TaskContract) -> TaskContract:
+    """The contract with every path joined to the folder of the file that it stands in."""
     changed: dict[str, Any] = {}
     if contract.workspace is not None:
-        path = os.path.abspath(base / contract.workspace.path)
+        path = absolute(document, ("workspace", "path"), contract.workspace.path)
         changed["workspace"] = contract.workspace.model_copy(update={"path": path})
     if contract.environment is not None:
         mounts = [
-            mount.model_copy(update={"path": os.path.abspath(base / mount.path)})
-            for mount in contract.environment.mounts
+            mount.model_copy(
+                update={
+                    "path": absolute(document, ("environment", "mounts", n, "path"), mount.path)
+                }
+            )
+            for n, mount in enumerate(contract.environment.mounts)
         ]
         changed["environment"] = contract.environment.model_copy(update={"mounts": mounts})
     if contract.policy is not None and not contract.policy.startswith("opa:"):
-        changed["policy"] = os.path.abspath(base / contract.policy)
+        changed["policy"] = absolute(document, ("policy",), contract.policy)
     for field in ("model", "fallback_model", "reviewer"):
         named: str | None = getattr(contract, field)
         if named is not None:
-            changed[field] = absolute_model(document, (field,), named, base)
+            changed[field] = absolute_model(document, (field,), named)
     pools: dict[str, BudgetLimits | SharedLimits | None] = {
         "budgets": contract.budgets,
         "shared_budgets": contract.shared_budgets,
     }
     for field, limits in pools.items():
         if limits is not None and limits.money is not None:
-            money = _absolute_prices(document, field, limits.money, base)
+            money = _absolute_prices(document, field, limits.money)
             changed[field] = limits.model_copy(update={"money": money})
-    if contract.mcp:
-        reviewed = read_lock(base / LOCK)
-        changed["mcp"] = {
-            name: server.model_copy(update={"reviewed": reviewed.get(name), "folder": str(base)})
-            for name, server in contract.mcp.items()
-        }
     checks = list(enumerate(contract.success))
-    changed["success"] = [absolute_check(document, n, check, contract, base) for n, check in checks]
+    changed["success"] = [absolute_check(document, n, check, contract) for n, check in checks]
     return contract.model_copy(update=changed)
 
 
-def _absolute_prices(document: YamlDocument, field: str, money: Money, base: Path) -> Money:
+def _reviewed(document: YamlDocument, contract: TaskContract, lock: Path) -> TaskContract:
+    """The contract with what people reviewed of its MCP servers, by the lock beside the task."""
+    if not contract.mcp:
+        return contract
+    reviewed = read_lock(lock)
+    servers = {
+        name: server.model_copy(
+            update={
+                "reviewed": reviewed.get(name),
+                "folder": absolute(document, ("mcp", name), "."),
+            }
+        )
+        for name, server in contract.mcp.items()
+    }
+    return contract.model_copy(update={"mcp": servers})
+
+
+def _absolute_prices(document: YamlDocument, field: str, money: Money) -> Money:
     """Prices that name models as the contract does, the path of a script absolute."""
     models = {
-        absolute_model(document, (field, "money", "models", name), name, base): price
+        absolute_model(document, (field, "money", "models", name), name): price
         for name, price in money.models.items()
     }
     return money.model_copy(update={"models": models})

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ValidationError
 
 from checkrein.contracts.codec import clean
 from checkrein.errors import InputError
-from checkrein.strict_yaml import DataPath, YamlDocument, path_text
+from checkrein.schema_nodes import schemas_at
+from checkrein.yaml_document import DataPath, YamlDocument, path_text
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _MAX_FAULTS = 8
@@ -161,11 +162,11 @@ def _is_tag(name: str, given: Any) -> bool:
 
 def _told(fault: _Fault, schema: dict[str, Any], advice: Mapping[str, str]) -> str:
     """Say what is wrong and what to do, in one sentence or two."""
-    nodes = _schemas(schema, fault.path)
+    nodes = schemas_at(schema, fault.path)
     if fault.type in _NO_FORM:
         text = _no_form(fault, nodes)
     elif fault.type == "extra_forbidden":
-        known = _names(_schemas(schema, fault.path[:-1]))
+        known = _names(schemas_at(schema, fault.path[:-1]))
         text = "is no known field" + (
             nearest(str(fault.path[-1]), known) or f"; known are {', '.join(known)}"
         )
@@ -247,29 +248,6 @@ _TOLD: dict[str, Callable[[_Fault], str]] = {
     "enum": _choice,
     "value_error": lambda fault: str(fault.context["error"]),
 }
-
-
-def _schemas(root: dict[str, Any], path: DataPath) -> list[dict[str, Any]]:
-    """The schemas that a value at this path may follow, references and unions resolved."""
-    nodes = _flat(root, root)
-    for part in path:
-        below: list[dict[str, Any]] = []
-        for node in nodes:
-            named = node.get("properties", {}).get(part) or node.get("additionalProperties")
-            inner: Any = node.get("items") if isinstance(part, int) else named
-            if inner and inner is not True:
-                below += _flat(inner, root)
-        nodes = below
-    return nodes
-
-
-def _flat(node: dict[str, Any], root: dict[str, Any]) -> list[dict[str, Any]]:
-    if "$ref" in node:
-        return _flat(root["$defs"][node["$ref"].rpartition("/")[2]], root)
-    for union in ("anyOf", "oneOf"):
-        if union in node:
-            return [flat for inner in node[union] for flat in _flat(inner, root)]
-    return [node]
 
 
 def _names(nodes: list[dict[str, Any]]) -> list[str]:

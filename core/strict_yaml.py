@@ -6,14 +6,15 @@ file reads as itself. Tags, merge keys and duplicate keys are refused; aliases a
 
 import re
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import yaml
 
 from checkrein.errors import InputError
+from checkrein.yaml_document import DataPath, Place, YamlDocument
 
 MAX_DEPTH = 64
 """Deepest nesting of a document."""
@@ -33,16 +34,6 @@ _SCALARS = (
         list("-+.0123456789"),
     ),
 )
-
-DataPath = tuple[str | int, ...]
-"""Names and list positions from the top of a document down to one value."""
-
-
-class Place(NamedTuple):
-    """Where a value begins in its file; both numbers count from 1."""
-
-    line: int
-    column: int
 
 
 def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
@@ -64,58 +55,6 @@ class _Loader(yaml.SafeLoader):
         super().__init__(text)
         # PyYAML looks the tags of plain scalars up here; its own table has dates and yes/no.
         self.yaml_implicit_resolvers = _RESOLVERS
-
-
-def path_text(path: DataPath) -> str:
-    """Return a path as people write it, for example `success[0].command.argv`."""
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text
-
-
-@dataclass(frozen=True, slots=True)
-class YamlDocument:
-    """One document as read.
-
-    Attributes:
-        file: the file, as it was named.
-        value: plain JSON values: dict with text keys, list, str, int, float, bool, None.
-        places: where each value begins, by its path; `()` is the whole document.
-        op: the operation that errors name.
-    """
-
-    file: Path
-    value: Any
-    places: Mapping[DataPath, Place]
-    op: str
-
-    def place(self, path: DataPath) -> Place:
-        """Return where a value begins, or where the nearest value around it does."""
-        while path and path not in self.places:
-            path = path[:-1]
-        return self.places.get(path, Place(1, 1))
-
-    def line(self, path: DataPath, problem: str) -> str:
-        """Return one line for people: file, line, column, path and what is wrong there."""
-        place = self.place(path)
-        name = f" {path_text(path)}:" if path else ""
-        return f"{self.file}:{place.line}:{place.column}:{name} {problem}"
-
-    def refusal(self, path: DataPath, problem: str, *, code: str = "invalid_fields") -> InputError:
-        """Return the error that refuses the document for what stands at a path."""
-        place = self.place(path)
-        return InputError(
-            self.line(path, problem),
-            op=self.op,
-            code=code,
-            context={
-                "file": str(self.file),
-                "line": place.line,
-                "column": place.column,
-                "path": path_text(path),
-            },
-        )
 
 
 def read_yaml(file: Path, *, what: str, op: str, max_bytes: int) -> YamlDocument:
@@ -200,7 +139,10 @@ class _Reading:
             if error.context == "expected a single document in the stream":
                 message = "a second document begins. Keep one document in one file"
                 self._refuse(error.problem_mark, message, error)
-            self._refuse(error.problem_mark, f"not valid YAML: {error.problem}", error)
+            mark = error.problem_mark
+            braced = mark is not None and text[mark.index - 1 : mark.index + 1] == "${"
+            hint = ". Put ${...} in quotes within brackets" if braced else ""
+            self._refuse(mark, f"not valid YAML: {error.problem}{hint}", error)
         except yaml.reader.ReaderError as error:
             before = text[: error.position]
             mark = _mark(before.count("\n"), len(before) - before.rfind("\n") - 1)
@@ -264,6 +206,14 @@ class _Reading:
             code="invalid_yaml",
             context={"file": str(self.file), "line": place.line, "column": place.column},
         ) from cause
+
+
+def plain_scalar(text: str) -> int | float | bool | None:
+    """The number, or true or false, that a text says; None where it says none."""
+    for name, pattern, _ in _SCALARS:
+        if pattern.match(text) and len(text) <= _MAX_DIGITS:
+            return _READ[name](text)
+    return None
 
 
 def _float(text: str) -> float:

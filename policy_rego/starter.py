@@ -13,10 +13,11 @@ async def start(folder: Path) -> list[Path]:
     Raises:
         InputError: the folder holds something already, or cannot be written.
     """
-    return await asyncio.to_thread(_start, folder)
+    return await asyncio.to_thread(write_starter, folder)
 
 
-def _start(folder: Path) -> list[Path]:
+def write_starter(folder: Path) -> list[Path]:
+    """As `start`; it blocks."""
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise _refused(folder, "is there already and not empty. Name a new folder")

@@ -1,13 +1,11 @@
 """Write docs/schemas: a JSON Schema for each file that people write and each noun stored."""
 
 import argparse
-import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 
 from checkrein.adapters.deliverer_spec import DeliverersFile
 from checkrein.contracts.action import Action
@@ -20,21 +18,19 @@ from checkrein.contracts.event import PAYLOADS, Event
 from checkrein.contracts.evidence import EvidencePackage
 from checkrein.contracts.message import ApprovalMessage
 from checkrein.contracts.observation import Observation
-from checkrein.contracts.task import Task, TaskContract
+from checkrein.contracts.task import Task
 from checkrein.contracts.verification import VerificationResult
+from checkrein.file_schemas import file_name, schema_text, task_schemas
 from checkrein.testing.scripted_model import Script
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = Path("docs") / "schemas"
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
-VERSION = "v1"
 
 FILES: dict[str, type[BaseModel]] = {
-    "task": TaskContract,
     "script": Script,
     "deliverers": DeliverersFile,
 }
-"""What people write: the task file, the script of a scripted model, the file of deliverers."""
+"""What people write besides the task file: a scripted model's script, the file of deliverers."""
 
 # The stored task is another noun than the task file, whose schema has the name already.
 STORED: dict[str, type[BaseModel]] = {"stored_task": Task}
@@ -58,27 +54,16 @@ NOUNS: tuple[type[BaseModel], ...] = (
 )
 
 
-def file_name(name: str) -> str:
-    """The file that a schema is published in."""
-    return f"{name}.{VERSION}.schema.json"
-
-
 def schemas() -> dict[str, str]:
     """File name to the text of each schema, made from the models of this version."""
     models = FILES | STORED | {_snake(noun.__name__): noun for noun in NOUNS}
-    found = {file_name(name): _text(name, model) for name, model in models.items()}
-    found[file_name("event_payload")] = _text("event_payload", PAYLOADS)
-    return found
+    found = {file_name(name): schema_text(name, model) for name, model in models.items()}
+    found[file_name("event_payload")] = schema_text("event_payload", PAYLOADS)
+    return found | task_schemas()
 
 
 def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-
-
-def _text(name: str, of: type[BaseModel] | TypeAdapter[Any]) -> str:
-    made = of.json_schema() if isinstance(of, TypeAdapter) else of.model_json_schema()
-    schema = {"$schema": DRAFT, "$id": file_name(name), **made}
-    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 def stale(root: Path = ROOT) -> list[str]:

@@ -32,6 +32,7 @@ from checkrein.entrypoints.cli import (
     mcp,
     people,
     policies,
+    project,
     tokens,
     tracing,
 )
@@ -68,6 +69,7 @@ def demo(
 
 
 COMMANDS: tuple[Callable[..., int], ...] = (
+    project.init,
     attempts.run,
     attempts.resume,
     attempts.recover,

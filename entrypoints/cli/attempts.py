@@ -10,6 +10,7 @@ from checkrein.entrypoints.cli.console import error_json, out, out_json, out_tab
 from checkrein.entrypoints.cli.live import Live
 from checkrein.entrypoints.cli.opening import be_quiet, driving, opened
 from checkrein.entrypoints.cli.options import AttemptId, Json, NamedWho
+from checkrein.entrypoints.cli.project import task_here
 from checkrein.entrypoints.cli.stopping import StoppedEarly, Stopping
 from checkrein.errors import CheckreinError, InputError, StoreError
 
@@ -27,7 +28,13 @@ OWNER_WAIT_S = 20.0
 
 
 def run(
-    task: Annotated[Path, typer.Argument(metavar="TASK.yaml", help="The task file.")],
+    task: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="TASK.yaml",
+            help="The task file; else checkrein.yaml in this folder.",
+        ),
+    ] = None,
     workspace: Annotated[
         str | None,
         typer.Option(metavar="DIR", help="Work on this folder instead of the task's own."),
@@ -44,7 +51,7 @@ def run(
     json: Json = False,
 ) -> int:
     """Run a task until it ends or must wait for somebody."""
-    loaded = _agreed(_loaded(task, workspace), environment, who)
+    loaded = _agreed(_loaded(task or task_here(), workspace), environment, who)
     for mapped in loaded.mapping:
         warn(f"{mapped.source} is read as {mapped.target}: {mapped.meaning}", "note")
     for warning in loaded.warnings:

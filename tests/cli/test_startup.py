@@ -55,7 +55,7 @@ def test_help_names_every_command() -> None:
     done = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True)
     listed = {line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ")}
     assert listed >= {
-        *("run", "retry", "status", "resume", "recover", "answer", "pause", "cancel"),
+        *("init", "run", "retry", "status", "resume", "recover", "answer", "pause", "cancel"),
         *(
             "approvals",
             "approve",
@@ -82,7 +82,7 @@ def test_version(plain_cli: Callable[..., Ran]) -> None:
     [
         ([], "No command is given"),
         (["frobnicate"], "No such command 'frobnicate'. See: checkrein --help"),
-        (["run"], "Missing argument 'TASK.yaml'. See: checkrein run --help"),
+        (["run"], "No task file is named, and there is no checkrein.yaml in this folder"),
         (["db", "drop"], "No such command 'drop'. See: checkrein db --help"),
         (["trace"], "No command is given"),
         (["reject", "apr_1"], "Missing option '--reason'. See: checkrein reject --help"),

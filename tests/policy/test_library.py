@@ -158,7 +158,7 @@ def _codes(rule: library.LibraryRule) -> set[str]:
 async def test_they_go_with_the_starter(tmp_path: Path) -> None:
     """`policy init` and then the rules that it does not bring: sound, and every test passes."""
     await authoring.start(tmp_path)
-    own = {"capabilities", "paths", "protected", "workspace"}
+    own = {"capabilities", "commit", "paths", "protected", "workspace"}
     await library.add_to(tmp_path, [name for name in RULES if name not in own])
     assert await authoring.check(tmp_path) == []
     assert (await authoring.test(tmp_path, deadline_s=30)).ok

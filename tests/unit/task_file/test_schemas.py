@@ -14,6 +14,7 @@ from checkrein.contracts.codec import to_text
 from checkrein.contracts.decision import DecisionOutput, Verdict
 from checkrein.contracts.event import BudgetReserved, TurnStopped
 from checkrein.contracts.task import Risk, Task
+from checkrein.file_schemas import file_name
 
 TASK = """\
 goal: g
@@ -24,7 +25,7 @@ success: [{command: {argv: [pytest]}}]
 
 
 def published(name: str) -> Any:
-    path = schemas.ROOT / schemas.FOLDER / schemas.file_name(name)
+    path = schemas.ROOT / schemas.FOLDER / file_name(name)
     return Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from checkrein.adapters.task_file import MAX_TASK_BYTES, load_task
+from checkrein.adapters.task_file import load_task
+from checkrein.adapters.task_includes import MAX_TASK_BYTES
 from checkrein.contracts.check import CommandCheck
 from checkrein.contracts.task import NetworkConstraint, UnchangedConstraint
 from checkrein.errors import InputError
