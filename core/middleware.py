@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, NoReturn, NotRequired, cast
+from weakref import WeakValueDictionary
 
 from langchain.agents.middleware.types import (
     AgentMiddleware,
@@ -90,7 +91,8 @@ class HarnessMiddleware(AgentMiddleware[HarnessState, Any, Any]):
         self._approvers = list(approvers)
         self._answered_by = answered_by
         self._harness = harness
-        self._locks: dict[str, asyncio.Lock] = {}
+        # Gone with the last call that holds it: a process may serve attempts without end.
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()
 
     @property
     def name(self) -> str:
@@ -269,7 +271,10 @@ class HarnessMiddleware(AgentMiddleware[HarnessState, Any, Any]):
 
     def _lock(self, attempt_id: str) -> asyncio.Lock:
         """Parallel calls of one turn, one after the other: an attempt has one owner."""
-        return self._locks.setdefault(attempt_id, asyncio.Lock())
+        lock = self._locks.get(attempt_id)
+        if lock is None:
+            self._locks[attempt_id] = lock = asyncio.Lock()
+        return lock
 
     def _guests(self, model: str) -> Guests:
         return self._harness.guests(self._governed, model or "agent")
