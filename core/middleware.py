@@ -32,7 +32,7 @@ from pydantic import ConfigDict
 
 from checkrein.contracts.attempt import AttemptStatus
 from checkrein.contracts.task import TaskContract
-from checkrein.errors import InputError
+from checkrein.errors import ConflictError, InputError
 from checkrein.graph.report import Report
 from checkrein.guests import Guests, Tool, governed
 from checkrein.harness import Harness
@@ -68,6 +68,7 @@ class HarnessMiddleware(AgentMiddleware[HarnessState, Any, Any]):
         requested_by: str = "local",
         approvers: Sequence[str] = (),
         answered_by: str | None = None,
+        unnamed: bool = False,
     ) -> None:
         """Put an agent under a harness that is open for as long as the agent runs.
 
@@ -82,6 +83,8 @@ class HarnessMiddleware(AgentMiddleware[HarnessState, Any, Any]):
             approvers: who has the role `approver`, where no `contract` names people.
             answered_by: in whose name a value that the agent is resumed with answers. None: such a
                 value only rings, and answers come by `checkrein approve` or `Harness.approve`.
+            unnamed: take an answer that does not say by `approval_id` which request it is to, as
+                UIs send it. A second click on one question is then an answer to the next.
         """
         super().__init__()
         self.tools = []
@@ -90,6 +93,7 @@ class HarnessMiddleware(AgentMiddleware[HarnessState, Any, Any]):
         self._requested_by = requested_by
         self._approvers = list(approvers)
         self._answered_by = answered_by
+        self._unnamed = unnamed
         self._harness = harness
         # Gone with the last call that holds it: a process may serve attempts without end.
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
@@ -226,23 +230,40 @@ class HarnessMiddleware(AgentMiddleware[HarnessState, Any, Any]):
         the number of the pause. So each pause is answered for what it has shown, by the record.
         """
         guests, place = self._guests(""), _place(runtime)
-        earlier = await guests.shown(attempt_id, place)
+        earlier, problem = await guests.shown(attempt_id, place), ""
         for shown in earlier:
             said = interrupt(await guests.asked(shown))
-            await self._heard(guests, shown, said)
+            problem = await self._heard(guests, shown, said)
         found = await guests.go_on(attempt_id)
         pause = len(earlier)
         while found.status.is_suspended:
             shown = await guests.show(found, place, pause)
-            said = interrupt(await guests.asked(shown, found.waiting_for))
-            await self._heard(guests, shown, said)
+            asked = await guests.asked(shown, found.waiting_for)
+            said = interrupt(asked | {"problem": problem} if problem else asked)
+            problem = await self._heard(guests, shown, said)
             found = await guests.go_on(attempt_id)
             pause += 1
         return found
 
-    async def _heard(self, guests: Guests, approval_id: str, said: Any) -> None:
-        if approval_id and self._answered_by is not None:
+    async def _heard(self, guests: Guests, approval_id: str, said: Any) -> str:
+        """Store an answer; returns what is wrong with it, for whoever is asked again.
+
+        Nothing is raised: LangGraph keeps what a node was resumed with, and one that fails on it
+        would fail on it for ever.
+        """
+        if not approval_id or self._answered_by is None:
+            return ""
+        meant = cast("dict[str, Any]", said).get("approval_id") if isinstance(said, dict) else None
+        if meant != approval_id and (meant is not None or not self._unnamed):
+            return (
+                f"An answer says which request it is to: resume with approval_id={approval_id} "
+                "beside the decisions."
+            )
+        try:
             await guests.answer(approval_id, said, self._answered_by)
+        except (InputError, ConflictError) as error:
+            return str(error)
+        return ""
 
     def _asked(self, goal: str) -> TaskContract:
         if self._contract is not None:

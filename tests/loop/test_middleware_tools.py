@@ -50,7 +50,9 @@ async def test_reads_run_a_refund_asks_and_a_double_resume_pays_once(
     async with loops.opened(settings) as (opened, parts):
         harness = Harness(parts, loops.ASK_WRITES)
         tools = [govern(find_order, effect="read"), govern(refund, effect="reversible")]
-        guard = HarnessMiddleware(harness, tools, answered_by="bob", approvers=["bob"])
+        guard = HarnessMiddleware(
+            harness, tools, answered_by="bob", unnamed=True, approvers=["bob"]
+        )
         agent: Any = create_agent(
             model, [find_order, refund], middleware=[guard], checkpointer=InMemorySaver()
         )
@@ -83,7 +85,9 @@ async def test_a_tool_that_is_not_declared_is_taken_at_its_worst(
     model = Talking(lines=[calling(("look", {"path": "x"})), AIMessage(content="Seen.")])
     async with loops.opened(settings) as (_, parts):
         harness = Harness(parts, loops.ASK_WRITES)
-        guard = HarnessMiddleware(harness, [look], answered_by="bob", approvers=["bob"])
+        guard = HarnessMiddleware(
+            harness, [look], answered_by="bob", unnamed=True, approvers=["bob"]
+        )
         agent: Any = create_agent(model, [look], middleware=[guard], checkpointer=InMemorySaver())
         asked = await agent.ainvoke({"messages": [("user", "Look.")]}, THREAD)
         assert "can NOT be undone" in asked["__interrupt__"][0].value["description"]

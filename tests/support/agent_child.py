@@ -57,7 +57,9 @@ async def main(how: str) -> None:
         AsyncPostgresSaver.from_conn_string(settings.database_url) as saver,
     ):
         await saver.setup()
-        guard = HarnessMiddleware(harness, [charge], contract=work(), answered_by="bob")
+        guard = HarnessMiddleware(
+            harness, [charge], contract=work(), answered_by="bob", unnamed=True
+        )
         agent: Any = create_agent(
             Script(lines=LINES), [tool_for(charge, [])], middleware=[guard], checkpointer=saver
         )

@@ -79,12 +79,13 @@ async def agent(
     contract: TaskContract | None = None,
     answered_by: str | None = "bob",
     model: Talking | None = None,
+    unnamed: bool = True,
 ) -> AsyncGenerator[Agent]:
     """An agent of LangChain's with a payment tool, under the harness."""
     charge = bank.charge(retry=FAST, timeout_s=2.0)
     async with loops.opened(settings) as (harness, parts):
         guard = HarnessMiddleware(
-            harness, [charge], contract=contract or work(), answered_by=answered_by
+            harness, [charge], contract=contract or work(), answered_by=answered_by, unnamed=unnamed
         )
         model, ran = model or Talking(lines=list(lines)), list[str]()
         graph = create_agent(
