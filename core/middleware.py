@@ -230,6 +230,9 @@ class HarnessMiddleware(AgentMiddleware[HarnessState, Any, Any]):
         the number of the pause. So each pause is answered for what it has shown, by the record.
         """
         guests, place = self._guests(""), _place(runtime)
+        found = await guests.status(attempt_id)
+        if not found.status.is_suspended:
+            return found
         earlier, problem = await guests.shown(attempt_id, place), ""
         for shown in earlier:
             said = interrupt(await guests.asked(shown))
